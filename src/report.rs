@@ -94,5 +94,6 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     // A summary follows the kept messages before its place.
     let summary = summary.as_ref().and_then(|summary| summary.joins.or(hidden.summary.map(|standing| standing.place)));
     let cut = hidden.cuts.first().map(|cut| cut.message);
-    [masked, dropped, summary, cut].into_iter().flatten().min()
+    let unsigned = plan.layout.unsigned.iter().map(|message| *message as usize).find(|message| plan.keeps(*message));
+    [masked, dropped, summary, cut, unsigned].into_iter().flatten().min()
 }

@@ -55,6 +55,7 @@ class BoundaryMove(NamedTuple):
         removed_chars: characters that it removed.
         written_chars: characters after the first change that the previous request had sent, and that were written to
             the prompt cache again.
+        reasoning_dropped: messages that are sent without their signed reasoning since: for a model that verifies it.
 
     Example:
         >>> import recede
@@ -64,13 +65,14 @@ class BoundaryMove(NamedTuple):
         ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 9_000})
         >>> recede.reduce(history, keep=3, provider="openai").boundary_moves
-        (BoundaryMove(request=11, masked_count=8, removed_chars=71672, written_chars=18553),)
+        (BoundaryMove(request=11, masked_count=8, removed_chars=71672, written_chars=18553, reasoning_dropped=0),)
     """
 
     request: int
     masked_count: int
     removed_chars: int
     written_chars: int
+    reasoning_dropped: int = 0
 
 
 class Unmasked(NamedTuple):
@@ -128,6 +130,7 @@ class Reduction(NamedTuple):
         boundary_moves: a `BoundaryMove` for each move of the boundary, oldest first; only with
             ``boundary="break_even"``, since the others do not depend on earlier requests.
         provider: the name of the provider whose prompt cache was assumed.
+        reasoning_dropped: messages that are shown without their signed reasoning, where the model verifies it.
 
     Example:
         >>> import recede
@@ -165,6 +168,7 @@ class Reduction(NamedTuple):
     turns: int
     boundary_moves: tuple[BoundaryMove, ...]
     provider: str
+    reasoning_dropped: int = 0
     request: dict[str, Any] | None = None
     json: bytes | None = None
 

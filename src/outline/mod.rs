@@ -49,6 +49,8 @@ pub struct Message {
     pub shape: Shape,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
+    /// Whether the agent made it with reasoning that a provider may verify.
+    pub is_signed: bool,
     /// The type of an item of `OpenAI`'s Responses; or that a block is a compaction.
     pub item: ItemType,
 }

@@ -1,6 +1,6 @@
 //! What a shape finds in a message -> Outline, of bytes and of dicts alike.
 
-use super::{Call, Half, Message, Name, Outline, Span, TextSpan, ToolResult};
+use super::{Call, Half, Message, Name, Outline, Role, Span, TextSpan, ToolResult};
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
@@ -32,6 +32,7 @@ struct MessageWriter<'a, T> {
     message: u32,
     chars: usize,
     images: u32,
+    has_thinking: bool,
     /// The same before the current observation.
     before: (usize, u32),
 }
@@ -52,12 +53,21 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
         ..Message::default()
     });
     outline.spans.extend(span);
-    let mut writer = MessageWriter { outline, texts, message: index as u32, chars: 0, images: 0, before: (0, 0) };
+    let mut writer = MessageWriter {
+        outline,
+        texts,
+        message: index as u32,
+        chars: 0,
+        images: 0,
+        has_thinking: false,
+        before: (0, 0),
+    };
     let facts = shape::read::<V, _>(object, &mut writer)?;
-    let MessageWriter { outline, chars, images, .. } = writer;
+    let MessageWriter { outline, chars, images, has_thinking, .. } = writer;
     let message = &mut outline.messages[index];
     (message.chars, message.images) = (chars, images);
     message.take(&facts);
+    message.is_signed = has_thinking && facts.role == Role::Assistant;
     Ok(())
 }
 
@@ -92,6 +102,10 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
 
     fn image(&mut self) {
         self.images += 1;
+    }
+
+    fn signed(&mut self) {
+        self.has_thinking = true;
     }
 
     fn opaque(&mut self, chars: usize) {

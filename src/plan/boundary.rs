@@ -5,10 +5,12 @@
 //! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the bound on cost permits it.
 
 use super::context::PlanContext;
-use super::masked::Masked;
+use super::masked::{Masked, Move};
+use super::reasoning::Reasoning;
 use super::state::State;
 use super::step::{Point, Step};
-use super::units::Bill;
+use super::units::{Bill, message_of};
+use crate::outline::Outline;
 use crate::policy::Boundary;
 
 impl State {
@@ -94,5 +96,26 @@ impl State {
         self.rule.boundary = boundary;
         self.rule.waste = 0;
         self.mask(context, is_passed)
+    }
+
+    /// The reasoning of the view after a step.
+    pub(crate) fn reasoning_after(&self, outline: &Outline, step: &Step) -> Reasoning {
+        let results = [step.masked.first(), step.cuts.first()];
+        let edited = results.into_iter().flatten().map(|one| message_of(outline, one.result)).min();
+        let first = if step.hiding.is_some() { Some(0) } else { edited };
+        first.map_or(self.rule.reasoning, |first| self.rule.reasoning.edited(first))
+    }
+
+    /// The move of a step, with the messages that lose their reasoning by it.
+    pub(crate) fn moved_by(&self, outline: &Outline, step: &Step) -> Option<Move> {
+        let lost = || self.reasoning_after(outline, step).dropped - self.rule.reasoning.dropped;
+        step.moved.map(|moved| Move { reasoning: lost(), ..moved })
+    }
+
+    /// Adds the reasoning of a message, where it is verified.
+    pub(super) fn push_reasoning(&mut self, context: PlanContext, message: usize) {
+        if context.policy.terms.verifies_reasoning && context.outline.messages[message].is_signed {
+            self.rule.reasoning.push(message, self.rule.before);
+        }
     }
 }

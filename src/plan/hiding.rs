@@ -117,6 +117,7 @@ impl State {
         self.gone.old_turns.begin_anew();
         self.count_again(context);
         (self.rule.is_rewritten, self.rule.paid.shared) = (true, 0);
+        self.rule.reasoning = self.rule.reasoning.edited(0);
     }
 
     /// Counts the view again, after messages were hidden or shown.

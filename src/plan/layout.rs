@@ -3,7 +3,7 @@
 
 use super::hidden::Hidden;
 use super::masked::Cut;
-use crate::outline::Shape;
+use crate::outline::{Outline, Shape};
 use core::iter::from_fn;
 use core::ops::Range;
 
@@ -27,6 +27,9 @@ pub(crate) struct Layout {
     pub summary: Option<Summary>,
     /// How many messages the history has.
     pub messages: usize,
+    /// The messages that are shown without their signed reasoning, in order: all before `reasoning_from` that have some.
+    pub unsigned: Vec<u32>,
+    pub reasoning_from: usize,
 }
 
 /// What is at a place of a view.
@@ -41,7 +44,7 @@ pub(crate) enum Item {
 pub(crate) enum Part<'a> {
     /// Messages in a row, which only masks and marks change.
     Messages(Range<usize>),
-    /// A message that is cut, or has the text of the summary.
+    /// A message that is cut, has the text of the summary, or is shown without its reasoning.
     Rewritten(usize, Option<&'a Cut>, Option<&'a Summary>),
     Summary(&'a Summary),
 }
@@ -52,7 +55,30 @@ impl Layout {
         Layout { messages, ..Layout::default() }
     }
 
-    /// Whether it has all messages as they are, but for masks and marks.
+    /// Shows no signed reasoning before this message.
+    pub(crate) fn drop_reasoning(&mut self, outline: &Outline, before: usize) {
+        let is_signed = |message: &usize| outline.messages[*message].is_signed;
+        self.unsigned = (0..before).filter(is_signed).map(|message| message as u32).collect();
+        self.reasoning_from = before;
+    }
+
+    /// Shows no other signed reasoning than an earlier layout.
+    pub(crate) fn keep_reasoning_of(&mut self, before: &Layout) {
+        self.unsigned.clone_from(&before.unsigned);
+        self.reasoning_from = before.reasoning_from;
+    }
+
+    /// Whether a message is shown without its signed reasoning.
+    pub(crate) fn drops_reasoning_of(&self, message: usize) -> bool {
+        self.unsigned.binary_search(&(message as u32)).is_ok()
+    }
+
+    /// How many messages are shown without their signed reasoning.
+    pub(crate) fn reasoning_dropped(&self) -> usize {
+        self.unsigned.iter().filter(|message| !self.hidden.has(**message as usize)).count()
+    }
+
+    /// Whether it has all messages as they are, but for masks, marks and reasoning.
     pub(crate) fn is_whole(&self) -> bool {
         self.hidden.is_empty() && self.hidden.cuts.is_empty() && self.summary.is_none()
     }
@@ -71,6 +97,11 @@ impl Layout {
 
     /// Whether a message is shown otherwise than masks and marks make it.
     pub(crate) fn is_rewritten(&self, message: usize) -> bool {
+        self.is_joined_or_cut(message) || self.drops_reasoning_of(message)
+    }
+
+    /// Whether a message is cut, or has the text of the summary.
+    pub(crate) fn is_joined_or_cut(&self, message: usize) -> bool {
         self.hidden.cut_of(message).is_some() || self.joined_to(message).is_some()
     }
 
@@ -113,7 +144,7 @@ impl Layout {
             let shown = place - usize::from(place > summary_place);
             let first = self.hidden.shown_at(shown);
             let (cut, joined) = (self.hidden.cut_of(first), self.joined_to(first));
-            if cut.is_some() || joined.is_some() {
+            if cut.is_some() || joined.is_some() || self.drops_reasoning_of(first) {
                 return Some(Part::Rewritten(first, cut, joined));
             }
             let end = if place < summary_place { places.end.min(summary_place) } else { places.end };

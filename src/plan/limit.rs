@@ -217,7 +217,7 @@ impl State {
         let kept = self.kept_before(context, changes.first().map(|first| first.result));
         let written_again = self.chars_before(self.rule.before).saturating_sub(gone).saturating_sub(kept);
         let removed = changes.iter().map(|one| one.removed).sum();
-        Move { request: self.rule.requests, masked, removed, written_again }
+        Move { request: self.rule.requests, masked, removed, written_again, reasoning: 0 }
     }
 
     /// Characters of the view after a step.
@@ -263,6 +263,8 @@ impl State {
         if step.changes_nothing() {
             return;
         }
+        let moved = self.moved_by(context.outline, step);
+        self.rule.reasoning = self.reasoning_after(context.outline, step);
         if step.is_forced {
             self.add_early(&step.masked);
         }
@@ -284,7 +286,7 @@ impl State {
             if step.hiding.is_some() || first < self.rule.before {
                 self.rule.paid.shared = if step.hiding.is_some() { 0 } else { first };
             }
-            self.rule.moves.extend(step.moved);
+            self.rule.moves.extend(moved);
         }
     }
 

@@ -102,6 +102,8 @@ pub struct Move {
     pub removed: usize,
     /// Characters after the first change that the previous request had sent, and that were written to the cache again.
     pub written_again: usize,
+    /// Messages that are sent without their signed reasoning since.
+    pub reasoning: usize,
 }
 
 /// A message of the task, cut to its share of the budget.

@@ -18,6 +18,7 @@ mod outcome;
 mod pins;
 mod planner;
 mod published;
+mod reasoning;
 mod references;
 mod replay;
 mod replayed;

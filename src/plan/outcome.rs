@@ -100,7 +100,7 @@ impl Plan {
 
     /// Whether the view differs from the input.
     pub fn changes(&self) -> bool {
-        !self.masked.is_empty() || !self.layout.is_whole()
+        !self.masked.is_empty() || !self.layout.is_whole() || !self.layout.unsigned.is_empty()
     }
 }
 

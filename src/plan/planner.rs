@@ -149,7 +149,7 @@ impl<'a> Planner<'a> {
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
         let unmasked = self.unmasked(&masking.masked, false, &hidden);
         let within_limit = self.max_cost().map(|max| cost + share_of(hidden.summary) <= max);
-        let layout = Layout { hidden, summary, messages: self.end };
+        let layout = Layout { hidden, summary, ..Layout::whole(self.end) };
         Plan { stage, unmasked, within_limit, ..self.plan_of(masking, layout, chars + summary_chars) }
     }
 

@@ -32,6 +32,7 @@ use super::hidden::Hidden;
 use super::mask::{Excluded, Masker};
 use super::masked::{Masked, Masking, Move, masked_in, merged, shown};
 use super::outcome::Unmasked;
+use super::reasoning::Reasoning;
 use super::references::References;
 use super::step::{Step, after_cut, cut_chars};
 use super::turn_spans::OldTurns;
@@ -100,6 +101,7 @@ pub(super) struct Course {
     pub waste: usize,
     /// The charge of all requests.
     pub paid: Paid,
+    pub reasoning: Reasoning,
 }
 
 /// The messages that the view does not show, and what a state knows of them.
@@ -194,6 +196,7 @@ impl State {
         if self.gone.hidden.is_torn_by(context, message) {
             self.withdraw_summary(context);
         }
+        self.push_reasoning(context, message);
         if outline.messages[message].item == ItemType::Compaction {
             self.gone.compaction = message;
         }

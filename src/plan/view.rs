@@ -75,7 +75,8 @@ impl Planner<'_> {
         };
         let cut_chars = hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum();
         let within_limit = self.max_cost().map(|max| cost <= max);
-        let layout = Layout { hidden: hidden.clone(), summary, messages: self.end };
+        let mut layout = Layout { hidden: hidden.clone(), summary, ..Layout::whole(self.end) };
+        layout.drop_reasoning(self.outline, state.rule.reasoning.from);
         let plan = self.plan_of(masking, layout, chars);
         Ok(Outcome::Plan(Box::new(Plan { stage: reached, cut_chars, unmasked, within_limit, ..plan })))
     }

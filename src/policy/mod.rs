@@ -267,6 +267,7 @@ macro_rules! parameters {
             max_overcost => policy.max_overcost,
             summaries => policy.terms.summaries,
             pins_boundary => policy.terms.pins_boundary,
+            verifies_reasoning => policy.terms.verifies_reasoning,
             terms_by_shape => policy.terms_by_shape,
             placeholder => policy.text.placeholder,
             least_removed => policy.text.least_removed,
@@ -351,9 +352,10 @@ impl Policy {
         self.max_cost_at(requests, messages).filter(|_| self.limit.is_kept && !self.is_off)
     }
 
-    /// Whether what is masked depends on earlier requests.
+    /// Whether the view depends on earlier requests.
     pub(crate) fn remembers(&self) -> bool {
         self.terms.boundary.remembers()
+            || self.terms.verifies_reasoning
             || self.limit.trigger > 0
             || self.terms.summaries.is_some()
             || (self.limit.is_kept && self.limit.max.is_some())

@@ -96,4 +96,6 @@ pub struct Terms {
     pub summaries: Option<Summaries>,
     /// Whether views have marks at the boundary.
     pub pins_boundary: bool,
+    /// Whether signed reasoning is refused, or dropped, after an edit before it.
+    pub verifies_reasoning: bool,
 }

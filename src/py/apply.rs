@@ -5,6 +5,7 @@ use super::dicts::Dicts;
 use super::guard::guarded;
 use super::marks::{NamedMark, marks_on, marks_within};
 use super::placeholders::PlaceholderTexts;
+use super::reasoning::unsigned;
 use super::values::Any;
 use super::values::name;
 use super::walk::walk;
@@ -44,6 +45,9 @@ pub(super) fn apply<'py>(
         if plan.keeps(index) {
             view.set_item(index, masker.message(index, masked)?)?;
         }
+    }
+    for message in plan.layout.unsigned.iter().map(|message| *message as usize) {
+        view.set_item(message, unsigned(view.get_item(message)?.cast()?)?)?;
     }
     if plan.layout.is_whole() {
         return Ok(view);
@@ -146,11 +150,13 @@ impl<'py> MessageMasker<'_, 'py> {
     }
 }
 
-/// A copy of a message with these texts for its results, by their place among them.
+/// A copy of a message with these texts for its results, by their place among them, perhaps without its signed reasoning.
 #[pyfunction]
+#[pyo3(signature = (message, texts, drops_reasoning=false))]
 pub(super) fn masked_message<'py>(
     message: &Bound<'py, PyDict>,
     texts: Vec<(usize, Bound<'py, PyString>)>,
+    drops_reasoning: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     guarded(|| {
         let mut dicts = Dicts::of(PyList::new(message.py(), [message])?.as_any())?;
@@ -158,7 +164,8 @@ pub(super) fn masked_message<'py>(
         if texts.iter().any(|(place, _)| *place >= outline.results.len()) {
             return Err(PyRuntimeError::new_err("the messages were changed while they were masked"));
         }
-        with_texts(&dicts, &outline, 0, texts.into_iter().map(Ok))
+        let masked = with_texts(&dicts, &outline, 0, texts.into_iter().map(Ok))?;
+        if drops_reasoning { unsigned(&masked) } else { Ok(masked) }
     })
 }
 

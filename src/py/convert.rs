@@ -174,14 +174,15 @@ impl Parameter for ProviderCache {
 impl Parameter for Vec<(Shape, Terms)> {
     /// Reads the name of each shape, and the parameters that are different for it.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        type Raw<'py> = (PyBackedStr, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, bool));
+        type Raw<'py> =
+            (PyBackedStr, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, bool, bool));
         let shapes: Vec<Raw<'_>> = value.extract()?;
-        let read = |(name, (provider, boundary, cache, summaries, pins_boundary)): Raw<'_>| {
+        let read = |(name, (provider, boundary, cache, summaries, pins_boundary, verifies_reasoning)): Raw<'_>| {
             let unknown = || PyValueError::new_err(format!("unknown shape {:?}", &*name));
             let shape = Shape::of_provider(&name).ok_or_else(unknown)?;
             let (boundary, cache) = (Parameter::read(&boundary)?, Parameter::read(&cache)?);
             let summaries = summaries.as_ref().map(Parameter::read).transpose()?;
-            Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary }))
+            Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary, verifies_reasoning }))
         };
         shapes.into_iter().map(read).collect()
     }

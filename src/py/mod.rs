@@ -13,6 +13,7 @@ mod marks;
 mod named;
 mod new_bytes;
 mod placeholders;
+mod reasoning;
 mod reduction;
 mod replay;
 mod request;

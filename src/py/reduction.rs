@@ -80,6 +80,7 @@ fn answer<'py>(
         chars_after = plan.chars.1,
         within_limit = plan.within_limit,
         orphans = PyTuple::new(py, &plan.orphans)?,
+        reasoning_dropped = plan.layout.reasoning_dropped(),
         first_changed = report::first_changed(outline, plan),
         boundary = plan.boundary,
         boundary_message = report::boundary_message(outline, plan),
@@ -121,6 +122,7 @@ fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny
         request = step.request,
         masked_count = step.masked,
         removed_chars = step.removed,
-        written_chars = step.written_again
+        written_chars = step.written_again,
+        reasoning_dropped = step.reasoning
     )
 }

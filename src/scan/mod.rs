@@ -96,6 +96,13 @@ pub(crate) fn answer(data: &[u8], surrogates: bool, outline: &Outline, call: usi
     shape::answer::<Node>(outline.messages[message as usize].shape, &Node::message(&scan.tape), block as usize)
 }
 
+/// Whether this block, which was scanned before, is thinking.
+pub(crate) fn is_thinking(data: &[u8], block: Span) -> bool {
+    let mut scan = Scan::of(data, true, Scanner::detect(), Outline::default());
+    scan.cursor.at = block.start;
+    scan.record_message().is_ok() && shape::is_thinking::<Node>(&Node::message(&scan.tape)).unwrap_or(false)
+}
+
 /// Whether the message at `span`, which was scanned before, has this tag.
 pub(crate) fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
     let tags = member(data, span, b"tags").and_then(|tags| elements(data, tags)).unwrap_or_default();
@@ -128,6 +135,25 @@ fn member_around(data: &[u8], span: Span, wanted: &[u8], (array_start, end): (us
         found = if is_it { Some(value) } else { found };
         Ok(())
     })?;
+    found
+}
+
+/// A member of an object: its key, all of it, and its value.
+pub(crate) struct Member {
+    pub key: Vec<u8>,
+    pub field: Span,
+    pub value: Span,
+}
+
+/// Finds the members of the object at `span`, which was scanned before.
+pub(crate) fn members(data: &[u8], span: Span) -> Vec<Member> {
+    let mut found = vec![];
+    each(data, span, *b"{}", |cursor| {
+        let key = cursor.key()?;
+        let (start, key, value) = (key.start - 1, decoded(data, &key).into_owned(), cursor.span()?);
+        found.push(Member { key, field: Span { start, end: value.end }, value });
+        Ok(())
+    });
     found
 }
 

@@ -17,11 +17,17 @@ pub(crate) enum Event {
     Sums(usize, Vec<usize>),
     /// From this many messages on, a thousand tokens have so many characters.
     Calibration(usize, usize),
+    /// The view of a request after this many messages was made, with the digest of what it shows otherwise than they are.
+    Sent(usize, u64),
 }
 
 /// What happened so far, in order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Events(pub Vec<Event>);
+pub(crate) struct Events {
+    others: Vec<Event>,
+    /// The requests whose views were made, ascending: messages and digest.
+    sent: Vec<(usize, u64)>,
+}
 
 /// What became of a summary that was wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +46,7 @@ impl Event {
     pub(crate) fn messages(&self) -> usize {
         match self {
             Event::Summary(event) => event.request,
-            Event::Cold(messages) | Event::Sums(messages, _) => *messages,
+            Event::Cold(messages) | Event::Sums(messages, _) | Event::Sent(messages, _) => *messages,
             Event::Calibration(since, _) => since.saturating_sub(1),
         }
     }
@@ -60,6 +66,7 @@ impl Event {
                 ([3, *messages as u64].into_iter().chain(sums).collect(), &[][..])
             }
             Event::Calibration(since, chars) => (vec![4, *since as u64, *chars as u64], &[][..]),
+            Event::Sent(messages, digest) => (vec![5, *messages as u64, *digest], &[][..]),
         };
         (numbers.iter().flat_map(|number| number.to_le_bytes()).collect(), text)
     }
@@ -84,36 +91,54 @@ impl Event {
                 Event::Sums(small(messages)?, sums.iter().map(|sum| small(*sum)).collect::<Option<_>>()?)
             }
             [4, since, chars] if chars < 1 << 16 => Event::Calibration(small(since)?, chars as usize),
+            [5, messages, digest] => Event::Sent(small(messages)?, digest),
             _ => return None,
         })
     }
 }
 
 impl Events {
-    /// Adds one. Of sums only the newest count, and stay when others are dropped; of calibrations those of earlier requests.
+    /// Adds one. Of sums only the newest count, and stay when others are dropped; of calibrations and views those of earlier requests.
     pub(crate) fn push(&mut self, event: Event) {
-        self.0.retain(|other| match (other, &event) {
+        if let Event::Sent(messages, digest) = event {
+            self.sent.truncate(self.sent.partition_point(|(other, _)| *other < messages));
+            return self.sent.push((messages, digest));
+        }
+        self.others.retain(|other| match (other, &event) {
             (Event::Sums(..), Event::Sums(..)) => false,
             (Event::Calibration(other, _), Event::Calibration(since, _)) => other < since,
             _ => true,
         });
-        self.0.push(if let Event::Sums(_, sums) = event { Event::Sums(0, sums) } else { event });
+        self.others.push(if let Event::Sums(_, sums) = event { Event::Sums(0, sums) } else { event });
     }
 
     /// Those up to this many messages.
     pub(crate) fn until(&self, messages: usize) -> Self {
-        Events(self.0.iter().filter(|event| event.messages() <= messages).cloned().collect())
+        let others = self.others.iter().filter(|event| event.messages() <= messages).cloned().collect();
+        let sent = self.sent[..self.sent.partition_point(|(sent, _)| *sent <= messages)].to_vec();
+        Events { others, sent }
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = Event> {
+        let sent = self.sent.iter().map(|(messages, digest)| Event::Sent(*messages, *digest));
+        self.others.iter().cloned().chain(sent)
+    }
+
+    /// The newest request of at most this many messages: how many, and the digest of its view.
+    pub(crate) fn sent_before(&self, messages: usize) -> Option<(usize, u64)> {
+        let end = self.sent.partition_point(|(sent, _)| *sent <= messages);
+        self.sent[..end].last().copied()
     }
 
     /// After how many messages the cache was said to be cold.
     pub(crate) fn cold(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().filter_map(|event| if let Event::Cold(messages) = event { Some(*messages) } else { None })
+        self.others.iter().filter_map(|event| if let Event::Cold(messages) = event { Some(*messages) } else { None })
     }
 
     /// Sums of what was reported, with the meaning that the caller gives them.
     pub(crate) fn sums(&self) -> &[usize] {
         let sums =
-            self.0.iter().find_map(|event| if let Event::Sums(_, sums) = event { Some(&sums[..]) } else { None });
+            self.others.iter().find_map(|event| if let Event::Sums(_, sums) = event { Some(&sums[..]) } else { None });
         sums.unwrap_or_default()
     }
 
@@ -121,10 +146,10 @@ impl Events {
     pub(crate) fn calibrations(&self) -> impl DoubleEndedIterator<Item = (usize, usize)> {
         let numbers =
             |event: &Event| if let Event::Calibration(since, chars) = event { Some((*since, *chars)) } else { None };
-        self.0.iter().filter_map(numbers)
+        self.others.iter().filter_map(numbers)
     }
 
     pub(crate) fn summaries(&self) -> impl DoubleEndedIterator<Item = &SummaryEvent> {
-        self.0.iter().filter_map(|event| if let Event::Summary(event) = event { Some(event) } else { None })
+        self.others.iter().filter_map(|event| if let Event::Summary(event) = event { Some(event) } else { None })
     }
 }

@@ -16,6 +16,7 @@ mod log;
 mod provider;
 mod recall;
 mod reports;
+mod sent;
 mod stored;
 mod summaries;
 mod view;
@@ -64,6 +65,8 @@ pub struct Session {
     own_mark: Option<(Vec<u8>, usize)>,
     /// The budget is one of tokens, of which characters may be measured.
     calibrates: bool,
+    /// Each request is noted with what its view shows.
+    is_noting: bool,
     /// How many moves of the boundary the caller knows.
     known_moves: usize,
     /// The first message of those, given as facts, whose requests are not made yet.
@@ -124,6 +127,11 @@ impl Session {
     /// The budget is one of tokens, of which characters may be measured.
     pub fn calibrating(self) -> Self {
         Session { calibrates: true, ..self }
+    }
+
+    /// Notes each request with what its view shows: reasoning that answers another one is void.
+    pub fn noting(self) -> Self {
+        Session { is_noting: true, ..self }
     }
 
     /// Runs what changes the session. After a panic in it text, outline, pairs and view may be out of step, and the session
@@ -285,6 +293,7 @@ impl Session {
                 return Ok(asked);
             }
             self.show();
+            self.note_request();
         }
         self.update_marks();
         self.count_need();

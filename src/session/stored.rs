@@ -128,7 +128,7 @@ impl Session {
         for message in 0..messages {
             target.append(RecordKind::Message, &[], self.log.message(message), false)?;
         }
-        for event in self.events.until(messages).0 {
+        for event in self.events.until(messages).all() {
             append_event(target, &event)?;
         }
         Ok(())
@@ -145,7 +145,7 @@ impl Session {
                 return Ok(());
             }
             changes.truncate(RecordKind::Summary, 0)?;
-            for event in events.0 {
+            for event in events.all() {
                 let (numbers, text) = event.fields();
                 changes.append(RecordKind::Summary, &[&numbers], text)?;
             }

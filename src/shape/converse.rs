@@ -5,7 +5,7 @@ use super::value::{
     Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
 };
 use super::words::Keys;
-use super::{Frame, Key, Path, RawMessage};
+use super::{Frame, Key, Path, RawMessage, is_thinking};
 use crate::text::count_chars;
 
 const MEDIA: [Key; 4] = [Key::Image, Key::Document, Key::Video, Key::Audio];
@@ -73,6 +73,9 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
             }
             read_result::<V>(result, block, &place, sink)?;
         } else {
+            if is_thinking::<V>(fields)? {
+                sink.signed();
+            }
             count(text_or_media::<V>(fields, BLOCK_DEPTH, sink)?, sink);
         }
     }

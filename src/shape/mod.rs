@@ -14,6 +14,7 @@ mod openai;
 mod parts;
 mod quick;
 mod responses;
+mod signed;
 mod value;
 mod words;
 
@@ -23,6 +24,7 @@ pub use frame::Frame;
 pub(crate) use frame::Wrap;
 pub(crate) use quick::{QuickMessage, Recorder, quick_message};
 pub(crate) use responses::STREAMS;
+pub(crate) use signed::{NO_REASONING, SIGNED_FIELDS, is_thinking};
 pub use value::NameUse;
 pub(crate) use value::{RawCall, RawResult, Sink, Value};
 pub(crate) use words::Keys;
@@ -30,6 +32,7 @@ pub use words::{ItemType, Role, ToolKind};
 
 use message::RawMessage;
 use parts::{count, member_chars, size_of};
+use signed::has_signed_fields;
 use value::{present, refuse_repeated, word};
 use words::{PartType, RoleName};
 
@@ -55,6 +58,8 @@ words::keys! {
     Stdout "stdout", Stderr "stderr", Operation "operation", Actions "actions",
     ToolName "tool_name", ApprovalRequestId "approval_request_id",
     Approve "approve", Reason "reason",
+    ThinkingBlocks "thinking_blocks", ReasoningDetails "reasoning_details",
+    Format "format",
 }
 
 impl Key {
@@ -81,6 +86,8 @@ const OPENED: Keys = Keys::of(&[
     Key::ToolResult,
     Key::Document,
     Key::Source,
+    Key::ThinkingBlocks,
+    Key::ReasoningDetails,
 ]);
 
 /// The shape of a message.
@@ -263,6 +270,8 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::Actions,
     Key::ToolName,
     Key::ApprovalRequestId,
+    Key::ThinkingBlocks,
+    Key::ReasoningDetails,
 ]);
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
@@ -328,6 +337,9 @@ pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Re
         }
         Shape::Plain
     };
+    if message.has_more && message.role == RoleName::Assistant && has_signed_fields::<V>(message.object)? {
+        sink.signed();
+    }
     let facts = MessageFacts::of(message.role.role(), shape, message.blocks.get() as u32);
     Ok(MessageFacts { is_agent_made: facts.is_agent_made || message.item.is_agent_made(), item: message.item, ..facts })
 }

@@ -2,7 +2,7 @@
 
 use super::value::{Place, RawResult, Sink, Value, part, present, word, wrong_content};
 use super::words::{Keys, PartType};
-use super::{Frame, Key, part_type};
+use super::{CONTENT_DEPTH, Frame, Key, is_thinking, part_type};
 
 /// Levels of parts below a part, on which there may be cache marks.
 const MARKED_LEVELS: usize = 2;
@@ -99,7 +99,12 @@ pub(super) fn text_or_image<V: Value>(
         }
         PartType::Image => sink.image(),
         PartType::Document => return document::<V>(object, depth, sink),
+        PartType::Thinking if depth == CONTENT_DEPTH => sink.signed(),
         PartType::Thinking => {}
+        PartType::Other if depth == CONTENT_DEPTH && is_thinking::<V>(object)? => {
+            sink.signed();
+            return size_of::<V>(object, depth);
+        }
         _ => return size_of::<V>(object, depth),
     }
     Ok(0)

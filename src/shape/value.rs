@@ -113,6 +113,8 @@ pub(crate) trait Sink<V: Value> {
     fn image(&mut self) {}
     /// Characters of something outside of observations that is no text.
     fn opaque(&mut self, _chars: usize) {}
+    /// Notes that this message has signed reasoning, if the agent made it.
+    fn signed(&mut self) {}
     /// Notes that this message is of an unknown shape, or its result has text that is not understood.
     fn unread(&mut self) {}
     /// A half of a call that the provider runs; see [`crate::outline::Half`].

@@ -1,8 +1,10 @@
 //! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
 mod parts;
+mod reasoning;
 mod summary;
 
+pub(crate) use reasoning::unsigned_message;
 pub(crate) use summary::{joined_message, summary_message};
 
 use crate::clip::{Clip, CutParts};
@@ -10,7 +12,7 @@ use crate::marks::{self, MarkEdits, Moved};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
-use crate::plan::{Cut, Masked, Part, Plan, PlanContext, facts, masked_in};
+use crate::plan::{Cut, Masked, Part, Plan, PlanContext, Summary, facts, masked_in};
 use crate::policy::Policy;
 use crate::raw_text::RawText;
 use crate::scan;
@@ -157,9 +159,8 @@ impl<'a> ViewWriter<'a> {
 
     fn view(&mut self, plan: &Plan) {
         let spans = &self.outline.spans;
-        if plan.layout.is_whole() || !self.marks.edits.is_empty() {
-            self.stretch(Span { start: 0, end: self.data.len() }, &plan.masked);
-            return;
+        if plan.layout.is_whole() {
+            return self.whole(plan);
         }
         let (mut last, mut summary_before) = (None, None);
         for part in plan.layout.parts(0..plan.layout.len()) {
@@ -180,13 +181,7 @@ impl<'a> ViewWriter<'a> {
                 self.white_space_before(first);
             }
             match part {
-                Part::Rewritten(message, cut, Some(summary)) => {
-                    let before = core::mem::take(&mut self.out);
-                    self.message(plan, message, cut);
-                    let shown = core::mem::replace(&mut self.out, before).to_vec(self.data);
-                    self.out.text(|out| joined_message(&shown, summary, out));
-                }
-                Part::Rewritten(message, cut, None) => self.message(plan, message, cut),
+                Part::Rewritten(message, cut, summary) => self.rewritten(plan, message, cut, summary),
                 _ => self.messages(plan, first..end),
             }
             last = Some(end - 1);
@@ -204,10 +199,34 @@ impl<'a> ViewWriter<'a> {
         self.out.input(spans.last().map_or(self.data.len(), |last| last.end), self.data.len());
     }
 
-    fn message(&mut self, plan: &Plan, message: usize, cut: Option<&Cut>) {
+    /// All messages, some of them without their reasoning.
+    fn whole(&mut self, plan: &Plan) {
+        let (mut at, mut first) = (0, 0);
+        for message in plan.layout.unsigned.iter().map(|message| *message as usize) {
+            let results = self.outline.results_before(first)..self.outline.results_before(message);
+            let span = self.outline.spans[message];
+            self.stretch(Span { start: at, end: span.start }, masked_in(&plan.masked, results));
+            self.rewritten(plan, message, None, None);
+            (at, first) = (span.end, message + 1);
+        }
+        let results = self.outline.results_before(first)..self.outline.results.len();
+        self.stretch(Span { start: at, end: self.data.len() }, masked_in(&plan.masked, results));
+    }
+
+    /// A message that may be cut, have the text of a summary, and lose its reasoning.
+    fn rewritten(&mut self, plan: &Plan, message: usize, cut: Option<&Cut>, summary: Option<&Summary>) {
+        let before = core::mem::take(&mut self.out);
         match cut {
             Some(cut) => self.cut(cut),
             None => self.messages(plan, message..message + 1),
+        }
+        let mut shown = core::mem::replace(&mut self.out, before).to_vec(self.data);
+        if plan.layout.drops_reasoning_of(message) {
+            shown = unsigned_message(&shown);
+        }
+        match summary {
+            Some(summary) => self.out.text(|out| joined_message(&shown, summary, out)),
+            None => self.out.text(|out| out.extend_from_slice(&shown)),
         }
     }
 

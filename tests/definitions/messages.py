@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from definitions.attempts import Attempts
@@ -63,6 +64,7 @@ class Messages:
         self.texts: dict[frozenset[int], str] = {}  # of summaries, by what they tell of
         self.failed: tuple[int, ...] = ()  # the requests at which none arrived
         self.retries: tuple[tuple[int, Attempts], ...] = ()  # by the messages before the request
+        self.sent: dict[int, Any] = {}  # what each request showed, by its messages
         self.given_cold = tuple(policy.cold)
         self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
         self.sums: list[int] = []
@@ -246,7 +248,13 @@ class Messages:
         if not isinstance(plan, Plan):
             return plan
         before = _elements(self.plain)
-        self.plan = plan
+        self.plan = plan = replace(plan, unsigned=frozenset())
+        shown = self._shown()
+        self.plan = replace(plan, unsigned=self._void(shown))
+        messages = self.facts.outline.messages
+        if messages and not messages[-1].is_agent_made:
+            earlier = {end: one for end, one in self.sent.items() if end < len(messages)}
+            self.sent = {**earlier, len(messages): _before(shown, len(messages))}
         self.plain = self._spliced(self.messages, pins=False)
         self.view = self._marked()
         after = _elements(self.plain)
@@ -293,6 +301,24 @@ class Messages:
             self.failed = *self.failed, made.request
             self.facts = self._facts()
             summary = None
+
+    def _shown(self) -> dict[int | None, bytes]:
+        """What the view shows of each message; of None its summary."""
+        elements, kept, summary = _elements(self._spliced(self.messages, pins=False)), self.plan.kept, self.plan.summary
+        if summary is None or summary.joins is not None:
+            return dict(zip(kept, elements, strict=True))
+        own = {None: elements.pop(summary.place)}
+        return {**own, **dict(zip(kept, elements, strict=True))}
+
+    def _void(self, shown: dict[int | None, bytes]) -> frozenset[int]:
+        """The messages whose reasoning is not behind what its request has sent, and all before them."""
+        if not self.facts.policy.verifies_reasoning:
+            return frozenset()
+        signed = [message.index for message in self.facts.outline.messages if message.is_signed]
+        requests = [max((end for end in self.sent if end <= index), default=0) for index in signed]
+        pairs = zip(signed, requests, strict=True)
+        void = [index for index, end in pairs if not end or self.sent[end] != _before(shown, end)]
+        return frozenset(index for index in signed if void and index <= void[-1])
 
     def _marked(self) -> bytes:
         """The view, of whose marks only the newest is sent, and those at the boundary."""
@@ -364,6 +390,7 @@ class Messages:
             self._unmasked(),
             reported,
             OverLimit(*map(self.needed.count, OverLimit._fields)),
+            len(self.plan.unsigned.intersection(self.plan.kept)),
         )
 
     def reported(self) -> tuple[list[int], list[int]]:
@@ -423,6 +450,11 @@ def _with_newest_mark(messages: list[bytes], shown: set[int]) -> list[bytes]:
             message = message[:start] + message[end:]
         sent.append(message)
     return sent[::-1]
+
+
+def _before(shown: dict[int | None, bytes], end: int) -> dict[int | None, bytes]:
+    """What a view shows before a message, and its summary."""
+    return {index: one for index, one in shown.items() if index is None or index < end}
 
 
 def _elements(view: bytes) -> list[bytes]:

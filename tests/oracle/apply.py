@@ -8,6 +8,7 @@ from oracle.marks import mark, marks_of
 from oracle.outline import Result
 from oracle.placeholder import Masked
 from oracle.plan import Facts, Plan, pins
+from oracle.reasoning import unsigned
 from oracle.shape import PLAIN, Shape
 from oracle.shape.words import MARKS
 from oracle.value import GONE, Changed, Member, NewText
@@ -36,7 +37,7 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
             changes[message.index] = change
     if plan.summary is not None and plan.summary.joins is not None:
         _join(changes, messages, plan.kept[plan.summary.joins], plan.summary.message)
-    if facts.policy.pins_boundary and changes:
+    if facts.policy.pins_boundary and (changes or plan.unsigned):
         pinned = pins(facts, plan, marks_of(messages, body, facts.policy))
         if pinned is not None:
             mark(changes, messages, body, facts.policy, pinned)
@@ -79,9 +80,10 @@ def _cut(content: Any, shape: Shape, text: NewText) -> Any:
 
 def apply(messages: list[Any], plan: Plan, changes: Changes) -> list[Any]:
     """The view; the input list if nothing changed."""
-    if len(plan.kept) == len(messages) and plan.summary is None and not changes:
+    if len(plan.kept) == len(messages) and plan.summary is None and not changes and not plan.unsigned:
         return messages
     view = [built(changes[index]) if index in changes else messages[index] for index in plan.kept]
+    view = [unsigned(one) if index in plan.unsigned else one for index, one in zip(plan.kept, view, strict=True)]
     if plan.summary is not None and plan.summary.joins is None:
         view.insert(plan.summary.place, plan.summary.message)
     return view

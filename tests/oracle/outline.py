@@ -78,6 +78,7 @@ class Message:
     results: list[Result] = field(default_factory=list)
     halves: list[Half] = field(default_factory=list)
     has_compaction: bool = False  # as a block
+    is_signed: bool = False  # made by the agent, with reasoning that a provider may verify
     blocks: int = 0  # of a content that is a list
     leading_results: int = 0  # leading blocks that are results
 

@@ -24,6 +24,7 @@ class Policy(SimpleNamespace):
         defaults: dict[str, Any] = {name: option.parameter for name, option in OPTIONS.items()}
         defaults |= {"goal": "mask", "is_off": False, "keep_results": 0}
         defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False, "summaries": None}
+        defaults |= {"verifies_reasoning": False}
         defaults |= {"max_cost": None, "is_limit": False, "trigger": 0, "fill_millionths": None, "clip_results": None}
         defaults |= {"summary_max_chars": 1_400, "ask_summary": False, "model": None}
         defaults |= {"least_removed": 64, "image_chars": 6_400, "markers": (), "stubs": ()}
@@ -39,7 +40,7 @@ class Policy(SimpleNamespace):
         terms = dict(self.terms_by_shape).get(next(iter(shapes), ""))
         if terms is None:
             return self
-        names = ("provider", "boundary", "cache", "summaries", "pins_boundary")
+        names = ("provider", "boundary", "cache", "summaries", "pins_boundary", "verifies_reasoning")
         return Policy({**vars(self), **dict(zip(names, terms, strict=True))})
 
     def limit_at(self, messages: int) -> int | None:
@@ -48,10 +49,10 @@ class Policy(SimpleNamespace):
 
     @property
     def remembers(self) -> bool:
-        """Whether what is masked depends on earlier requests."""
+        """Whether the view depends on earlier requests."""
         has_limit = self.is_limit and self.max_cost is not None
         remembers = self.boundary[0] not in ("sliding", "stepped") or self.summaries is not None
-        return remembers or self.trigger > 0 or has_limit
+        return bool(remembers or self.verifies_reasoning or self.trigger > 0 or has_limit)
 
     def max_cost_at(self, messages: int) -> int | None:
         """The budget of a request after this many messages."""

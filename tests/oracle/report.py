@@ -44,6 +44,7 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "turns": len(facts.runs.starts),
         "provider": facts.policy.provider,
         "boundary_moves": tuple(BoundaryMove(*move) for move in plan.moves),
+        "reasoning_dropped": len(plan.unsigned.intersection(plan.kept)),
     }
 
 
@@ -117,7 +118,12 @@ def _first_changed(facts: Facts, plan: Plan) -> int | None:
         if summary is not None and place == (summary.place if summary.joins is None else summary.joins):
             return place
         results = facts.outline.messages[index].results
-        if index != place or index in plan.cut or any(result.index in shown for result in results):
+        if (
+            index != place
+            or index in plan.cut
+            or index in plan.unsigned
+            or any(result.index in shown for result in results)
+        ):
             return place
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None
     return None if is_whole else len(plan.kept)

@@ -10,6 +10,7 @@ from typing import Any
 from oracle.apply import Changes
 from oracle.plan import Plan
 from oracle.reading import JsonList, Span
+from oracle.reasoning import unsigned_json
 from oracle.value import GONE, Changed, Member, NewText
 
 # The raw text of one code point in a JSON string: a pair of escapes, an escape, or the character itself.
@@ -24,8 +25,12 @@ Edit = tuple[Span, bytes]
 def splice(data: bytes, messages: JsonList, plan: Plan, changes: Changes) -> bytes:
     """The view; the input object if nothing changed."""
     edits = [*_drops(messages.spans, plan.kept), *_insertion(data, messages.spans, plan)]
-    for change in changes.values():
-        edits += _edits(data, change)
+    for place, change in changes.items():
+        edits += [] if place in plan.unsigned else _edits(data, change)
+    for index in plan.unsigned.intersection(plan.kept):
+        span, change = messages.spans[index], changes.get(index)
+        shown = _edited(data, span, [] if change is None else [*_edits(data, change)])
+        edits.append((span, unsigned_json(shown)))
     return _edited(data, (0, len(data)), edits) if edits else data
 
 

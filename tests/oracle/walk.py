@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from oracle.outline import Call, Half, Message, Outline, Result
 from oracle.reading import JsonObject
+from oracle.reasoning import is_signed
 from oracle.shape import MESSAGE_KEYS, shape_of
 from oracle.shape.words import (
     BLOCK_KEYS,
@@ -44,6 +45,7 @@ def walk(messages: Any) -> Outline:
         tags = [tag for tag in items(source.get("tags")) if isinstance(tag, str)]
         message = Message(index, string(source.get("role")), string(source.get("type")), shape, tags)
         message.blocks = len(items(source.get("content")))
+        message.is_signed = is_signed(message, source)
         outline.messages.append(message)
         into = MessageWalk(outline, message)
         if shape is None and message.is_reasoning:

@@ -194,13 +194,22 @@ def _missed(module: Any, raw: Body, sent: Body) -> Iterator[str]:
         yield f"of later days: {len(had_later - has_later)} of {len(had_later)} are hidden"
 
 
+def _unsigned(message: dict[str, Any]) -> dict[str, Any]:
+    """A message without its reasoning, as it is sent to a model that verifies it."""
+    content = message.get("content")
+    if message.get("role") != "assistant" or not isinstance(content, list):
+        return message
+    left = [block for block in content if block.get("type") not in ("thinking", "redacted_thinking")]
+    return {**message, "content": left or [{"type": "text", "text": "[reasoning not sent again]"}]}
+
+
 _RESULTS = ("tool_result", "functionResponse", "toolResult", "_output", '"role":"tool"', "tool_search_tool_result")
 _SUMMARY = "Conversation summary:"
 
 
 def _changed(history: Messages, view: Messages) -> Iterator[Any]:
-    """Messages of a view that are neither of the history, nor results, nor a summary."""
-    known = {canonical(message) for message in history}
+    """Messages of a view that are neither of the history, with or without reasoning, nor results, nor a summary."""
+    known = {canonical(one) for message in history for one in (message, _unsigned(message))}
     for message in view:
         written = canonical(message)
         is_other = written not in known and _SUMMARY.encode() not in written

@@ -70,6 +70,7 @@ class KnownConversation:
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
         self._is_plain = True  # all messages are plain dicts
+        self._unsigned: frozenset[int] = frozenset()  # messages without their signed reasoning
         self._marked: set[int] = set()  # these may have cache marks, once views have some
         self._sizes: list[int] = []
         self.bytes = 0  # of the messages
@@ -132,7 +133,10 @@ class KnownConversation:
         marked, self._remarked = self._remarked, []
         messages, before, same = self.known.messages, self._viewed, self._same
         self._viewed = self._same = len(messages)
-        had_pins, self.update = self.update.pins_boundary, update
+        had_pins, reasoning_from = self.update.pins_boundary, self.update.reasoning_from
+        self.update = update
+        if update.reasoning_from != reasoning_from or (reasoning_from and same < before):
+            self._unsigned = frozenset(self.session.unsigned())
         if update.pins_boundary:
             known = min(same, len(messages) - NEWEST) if had_pins else 0  # these are taken to be unchanged
             newest = range(max(0, known), len(messages))
@@ -175,6 +179,8 @@ class KnownConversation:
         new = self.masks.of_messages(self._copied_from, len(self.known.messages))
         for place, of_message in groupby(new, lambda mask: mask.message_index):
             self._copies[place] = self._masked(place, of_message)
+        for place in self._unsigned.difference(self._copies):
+            self._copies[place] = self._masked(place, [])
         self._stale, self._copied_from = [], len(self.known.messages)
         view = list(self.known.messages)
         for place, masked in self._copies.items():
@@ -201,4 +207,7 @@ class KnownConversation:
         return view
 
     def _masked(self, place: int, masks: Any) -> Any:
-        return self._reader.masked(self.known.messages[place], {mask.result_index: mask.text for mask in masks})
+        message, texts = self.known.messages[place], {mask.result_index: mask.text for mask in masks}
+        if place in self._unsigned:
+            return self._reader.unsigned(message, texts)
+        return self._reader.masked(message, texts)

@@ -149,14 +149,21 @@ class DictReader(DictComparison):
 
     def masked(self, message: Any, texts: Mapping[int, str]) -> Any:
         """A copy of a message with these texts for its results."""
-        pairs = sorted(texts.items())
+        return self._changed(message, texts, False)
+
+    def unsigned(self, message: Any, texts: Mapping[int, str]) -> Any:
+        """The same without the signed reasoning of the message."""
+        return self._changed(message, texts, True)
+
+    def _changed(self, message: Any, texts: Mapping[int, str], drops_reasoning: bool) -> Any:
+        change = sorted(texts.items()), drops_reasoning
         if isinstance(message, dict):
             try:
-                return _engine.engine.masked_message(message, pairs)
+                return _engine.engine.masked_message(message, *change)
             except TranscriptError:
                 pass  # it holds objects of a client
         form = plain_message(message)
-        return restored(message, form, _engine.engine.masked_message(form, pairs))
+        return restored(message, form, _engine.engine.masked_message(form, *change))
 
     def summary(self, text: str, message: bytes) -> Any:
         """The message of a summary, which the core has written."""

@@ -67,3 +67,4 @@ class FactsUpdate(NamedTuple):
     within_limit: bool
     hidden_count: int  # messages that the view hides
     summary_key: int | None  # equal for equal messages of its summary, if it has one
+    reasoning_from: int = 0  # earlier messages are shown without their signed reasoning

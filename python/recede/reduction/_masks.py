@@ -152,11 +152,12 @@ _log = logging.getLogger("recede")
 def report_move(move: BoundaryMove, on_move: Callable[[BoundaryMove], Any] | None) -> None:
     """Log a move, and call the callback with it, whose error is logged: a view is worth more than a report of it."""
     _log.info(
-        "the boundary moved at request %s: %s observations masked, %s characters removed, %s written again",
+        "the boundary moved at request %s: %s observations masked, %s characters removed, %s written again%s",
         move.request,
         move.masked_count,
         move.removed_chars,
         move.written_chars,
+        f", {move.reasoning_dropped} messages without their reasoning" if move.reasoning_dropped else "",
     )
     if on_move is not None:
         try:

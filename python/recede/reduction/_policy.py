@@ -118,7 +118,7 @@ def _own_policy(
     if limit is not None and trigger > limit:
         raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
     rule = (boundary, 0.0, 0.0) if isinstance(boundary, str) else ("stepped", float(boundary), 0.0)
-    own |= _terms(rule, provider, keep if summarizes else None, model, static)
+    own |= _terms(rule, provider, keep if summarizes else None, model, static, drops_reasoning=True)
     own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
     if own["placeholder"] is None:
         own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
@@ -259,11 +259,13 @@ def _terms(
     tail: int | None = None,
     model: str | None = None,
     static: int = 0,
+    *,
+    drops_reasoning: bool = False,
 ) -> dict[str, Any]:
     """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks.
 
     With a `tail`, summaries of turns that are older than it are made when they pay, by the model of the conversation.
-    A `model` that is known says more than the shape.
+    A `model` that is known says more than the shape. Designs send all reasoning back, as published.
     """
 
     def of(one: Provider) -> tuple[Any, ...]:
@@ -282,9 +284,12 @@ def _terms(
         one = assumed(name)
         pins = shape == _MARKED and one.cache == "marks"
         if pins or not isinstance(provider, Provider):
-            by_shape.append((shape, (*of(one), pins)))
+            by_shape.append((shape, (*of(one), pins, drops_reasoning and one.verifies_reasoning)))
     names = ("provider", "boundary", "cache", "summaries")
-    return {**dict(zip(names, of(assumed(_UNNAMED)), strict=True)), "terms_by_shape": by_shape}
+    unnamed = assumed(_UNNAMED)
+    verifies = drops_reasoning and unnamed.verifies_reasoning
+    terms = dict(zip(names, of(unnamed), strict=True))
+    return {**terms, "verifies_reasoning": verifies, "terms_by_shape": by_shape}
 
 
 def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:

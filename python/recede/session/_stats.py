@@ -158,6 +158,7 @@ class HistoryStats(NamedTuple):
         summary_failures: how often the summarizer raised or returned no text, since this object was made.
         reported: what the provider counted, by `History.reported`.
         over_limit: what requests over the trigger or limit needed, whose views were taken since this object was made.
+        reasoning_dropped: messages that the view shows without their signed reasoning, where the model verifies it.
 
     Example:
         >>> import recede
@@ -185,6 +186,7 @@ class HistoryStats(NamedTuple):
     unmasked: Unmasked
     reported: ReportedUsage = ReportedUsage()
     over_limit: OverLimit = OverLimit()
+    reasoning_dropped: int = 0
 
     @property
     def reason(self) -> str:

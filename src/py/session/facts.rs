@@ -163,12 +163,13 @@ impl PyFactsSession {
                 }
                 Update::AskTextCosts(texts) => return count_request(py, texts),
             }
-            let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit), hiding) =
+            let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit), hiding, from) =
                 self.shared.change(py, |session, _| {
                     let masks = session.masks(usize::MAX);
                     let decided = (session.pins_boundary(), session.is_within_limit());
                     let sizes = (session.counts(), session.raw_chars(), session.settled_moves());
-                    Ok((masks, sizes.0, sizes.1, sizes.2, decided, session.hiding()))
+                    let from = session.layout().reasoning_from;
+                    Ok((masks, sizes.0, sizes.1, sizes.2, decided, session.hiding(), from))
                 })?;
             let column = |number: fn(&Mask) -> usize| {
                 let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
@@ -189,7 +190,8 @@ impl PyFactsSession {
                 pins_boundary,
                 within_limit,
                 hidden_count = hiding.0,
-                summary_key = hiding.1
+                summary_key = hiding.1,
+                reasoning_from = from
             )
         })
     }
@@ -202,6 +204,11 @@ impl PyFactsSession {
                 |(place, text, message, joined): ShownSummary| (place, Text(text), PyBytes::new(py, &message), joined);
             Ok((hidden, summary.map(to_python)))
         })
+    }
+
+    /// The messages that the view shows without their signed reasoning.
+    fn unsigned(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        guarded(|| self.shared.change(py, |session, _| Ok(session.layout().unsigned.clone())))
     }
 
     /// A list that has these messages of a view as it shows them, and its summary; and the place of the message that has the text of

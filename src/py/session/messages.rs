@@ -59,12 +59,12 @@ impl PySession {
         Ok(&self.shared)
     }
 
-    /// A copy of an unwritten message with these texts for its results.
-    fn masked<'py>(&self, py: Python<'py>, index: usize, masks: &[Mask]) -> PyResult<Any<'py>> {
+    /// A copy of an unwritten message with these texts for its results, perhaps without its signed reasoning.
+    fn masked<'py>(&self, py: Python<'py>, index: usize, masks: &[Mask], drops_reasoning: bool) -> PyResult<Any<'py>> {
         let first = self.shared.look(py, Session::len) - self.unwritten().len();
         let message = self.unwritten()[index - first].clone_ref(py).into_bound(py);
         let texts = masks.iter().zip(texts_of(py, masks)?).map(|(((_, place), _), text)| (*place, text)).collect();
-        let masked = masked_message(message.cast()?, texts)?.into_any();
+        let masked = masked_message(message.cast()?, texts, drops_reasoning)?.into_any();
         Ok(plain_copy(&masked, MOST_LEVELS)?.unwrap_or(masked))
     }
 }
@@ -76,7 +76,7 @@ impl PySession {
     fn new(policy: &PyPolicy, raw_cost_at_most: usize, calibrates: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
         guarded(|| {
             let (requests, policy) = (policy.requests.clone(), Arc::new(policy.policy.clone()));
-            let session = Session::new(policy.clone(), raw_cost_at_most).with_requests(requests);
+            let session = Session::new(policy.clone(), raw_cost_at_most).with_requests(requests).noting();
             let shared = Shared::of(if calibrates { session.calibrating() } else { session }, store);
             Ok(PySession { shared, policy, unwritten: Mutex::default(), reads_json: AtomicBool::new(false) })
         })
@@ -306,7 +306,7 @@ impl PySession {
             let to_python = |item| match item {
                 ViewMessage::Unchanged(index) => field_of(py, index),
                 ViewMessage::Rendered(index, bytes) => field_of(py, (index, PyBytes::new(py, &bytes))),
-                ViewMessage::Masked(index, masks) => field_of(py, self.masked(py, index, &masks)?),
+                ViewMessage::Masked(index, masks, drops) => field_of(py, self.masked(py, index, &masks, drops)?),
                 ViewMessage::Bytes(bytes) => field_of(py, PyBytes::new(py, &bytes)),
             };
             Ok((first, items.into_iter().map(to_python).collect::<PyResult<_>>()?))
@@ -337,13 +337,23 @@ impl PySession {
     /// The `HistoryStats`, with what only Python counts: failures of the summarizer, and the sums of what was reported.
     fn stats<'py>(&self, py: Python<'py>, summary_failures: usize, reported: Any<'py>) -> PyResult<Any<'py>> {
         guarded(|| {
-            let (messages, totals, counts, changed, moves, (observations, unmasked), provider, needs) =
-                self.texts(py)?.look(py, |session| {
-                    let (counts, changed) = (session.counts(), session.changed());
-                    let (moves, provider) = (session.moves_from(0), session.provider().to_owned());
-                    let (totals, unmasked) = (session.totals(), session.unmasked());
-                    (session.len(), totals, counts, changed, moves, unmasked, provider, session.needs())
-                });
+            let (
+                messages,
+                totals,
+                counts,
+                changed,
+                moves,
+                (observations, unmasked),
+                provider,
+                needs,
+                reasoning_dropped,
+            ) = self.texts(py)?.look(py, |session| {
+                let (counts, changed) = (session.counts(), session.changed());
+                let (moves, provider) = (session.moves_from(0), session.provider().to_owned());
+                let (totals, unmasked) = (session.totals(), session.unmasked());
+                let dropped = session.layout().reasoning_dropped();
+                (session.len(), totals, counts, changed, moves, unmasked, provider, session.needs(), dropped)
+            });
             let (raw_chars, turns, orphans) = totals;
             let [masks, cuts, summary, truncation] = needs;
             let over_limit = named!("recede._report.OverLimit", py, masks, cuts, summary, truncation)?;
@@ -365,7 +375,8 @@ impl PySession {
                 observations,
                 unmasked = unmasked_of(py, unmasked)?,
                 reported,
-                over_limit
+                over_limit,
+                reasoning_dropped
             )
         })
     }

@@ -9,6 +9,7 @@ use crate::plan::{
 };
 use crate::session::Session;
 use crate::session::log::Log;
+use crate::splice::unsigned_message;
 
 /// A mark of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +170,7 @@ impl Session {
         if !self.writes_marks() {
             return self.rendered_message(message);
         }
-        if self.view.layout.is_rewritten(message) {
+        if self.view.layout.is_joined_or_cut(message) {
             // The parts of a cut message are one text, which has the newest of its marks.
             let shown = self.rendered_message(message);
             let is_wanted = self.view.marks.iter().any(|mark| mark.message == message);
@@ -184,7 +185,8 @@ impl Session {
             results.filter(|block| !is_newest(*block)).map(|block| (message, block)).collect();
         let mut shown = vec![];
         self.log.render(&self.policy, message..message + 1, &self.masked(message..message + 1), &cleared, &mut shown);
-        remarked(&shown, &self.marks_on(message))
+        let sent = remarked(&shown, &self.marks_on(message));
+        if self.view.layout.drops_reasoning_of(message) { unsigned_message(&sent) } else { sent }
     }
 
     fn marks_on(&self, message: usize) -> Vec<WantedMark<'_>> {

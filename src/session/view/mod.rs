@@ -10,6 +10,7 @@ use crate::clip::Clip;
 use crate::placeholder::Form;
 use crate::plan::{Item, Layout, Masked, Move, Step, Summary, SummaryForm, masked_in, shown, with_arrivals};
 use crate::session::Session;
+use crate::session::sent::Noted;
 use crate::text::count_chars;
 use core::ops::Range;
 use marks::SentMark;
@@ -22,6 +23,7 @@ pub(crate) struct View {
     pub next_summary: Option<Vec<u8>>,
     /// Masks and cuts, in order: the results, and of those that are cut, how.
     forms: Vec<(u32, Option<Clip>)>,
+    pub noted: Noted,
     /// No earlier message has other masks or cuts since.
     pub touched: usize,
     /// Whether no message was appended since.
@@ -45,6 +47,13 @@ pub(crate) struct View {
     is_masked: bool,
 }
 
+impl View {
+    /// How many forms are of results before this one.
+    pub(super) fn forms_before(&self, result: usize) -> usize {
+        self.forms.partition_point(|(other, _)| (*other as usize) < result)
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub messages: usize,
@@ -57,6 +66,10 @@ impl Layout {
     fn first_change(&self, before: &Layout, changed: Option<usize>) -> usize {
         let key = |layout: &Layout| layout.hidden.summary.map(|standing| standing.key);
         let is_same_summary = self.summary == before.summary && key(self) == key(before);
+        let (now, then) = (&self.unsigned, &before.unsigned);
+        let same = now.iter().zip(then).take_while(|(now, then)| now == then).count();
+        let unsigned = now[same..].first().into_iter().chain(then[same..].first()).map(|message| *message as usize);
+        let first = unsigned.chain(changed).min();
         let is_same = |place: usize| {
             let item = self.item(place);
             item == before.item(place)
@@ -66,11 +79,12 @@ impl Layout {
                         Some(message) != changed
                             && self.hidden.cut_of(message) == before.hidden.cut_of(message)
                             && self.joined_to(message) == before.joined_to(message)
+                            && self.drops_reasoning_of(message) == before.drops_reasoning_of(message)
                     }
                 }
         };
         if self.hidden == before.hidden && is_same_summary {
-            return changed.map_or(before.len().min(self.len()), |changed| self.place_of(changed));
+            return first.map_or(before.len().min(self.len()), |first| self.place_of(first));
         }
         let both = before.len().min(self.len());
         (0..both).find(|place| !is_same(*place)).unwrap_or(both)
@@ -132,7 +146,11 @@ impl Session {
         let other = [differing.0, differing.1].into_iter().flatten().map(|(result, _)| *result).min();
         let changed = other.and_then(message_of).filter(|message| message < messages);
         forms.truncate(known);
-        forms.extend(now);
+        self.view.noted.truncate(known);
+        if self.is_noting {
+            self.view.noted.extend(&now, || format!("{:?}", self.policy.text));
+        }
+        self.view.forms.extend(now);
         self.view.form.read(&outline.messages[self.view.form_of..]);
         self.view.form_of = outline.messages.len();
         let (text, messages) = (self.view.next_summary.take(), self.log.len());
@@ -140,7 +158,14 @@ impl Session {
             joins: self.with_context(|context| hidden.joined(context, messages)),
             ..self.view.form.summary(&self.policy, text)
         });
-        let layout = Layout { hidden, summary, messages };
+        let mut layout = Layout { hidden, summary, ..Layout::whole(messages) };
+        layout.keep_reasoning_of(&self.view.layout);
+        let is_edited = layout.first_change(&self.view.layout, changed) < self.view.layout.len();
+        let is_edited = core::mem::take(&mut self.view.noted.is_rewound) || is_edited;
+        let from = self.reasoning_from(&layout, is_edited);
+        if from != layout.reasoning_from {
+            layout.drop_reasoning(&self.log.outline, from);
+        }
         let before = core::mem::replace(&mut self.view.layout, layout);
         let place = self.view.layout.first_change(&before, changed);
         if place < before.len() {
@@ -163,6 +188,7 @@ impl Session {
         let results = self.log.outline.results.len();
         let view = &mut self.view;
         view.forms.retain(|(result, _)| (*result as usize) < results);
+        view.noted.rewind(messages, view.forms.len());
         view.is_current = false;
         if view.layout.messages > messages {
             let before = view.layout.clone();
@@ -236,7 +262,8 @@ impl Session {
         if !self.policy.remembers() || !self.is_masked() {
             return vec![];
         }
-        self.state.moves().iter().copied().chain(self.step.moved).skip(first).collect()
+        let newest = self.state.moved_by(&self.log.outline, &self.step);
+        self.state.moves().iter().copied().chain(newest).skip(first).collect()
     }
 
     /// How many moves the boundary made before the current request.
@@ -256,6 +283,8 @@ impl Layout {
     /// Ends with the first messages at most.
     fn truncate(&mut self, messages: usize) {
         self.messages = self.messages.min(messages);
+        self.reasoning_from = self.reasoning_from.min(messages);
+        self.unsigned.retain(|message| (*message as usize) < messages);
         if self.hidden.reaches(messages) {
             *self = Layout::whole(self.messages);
         }

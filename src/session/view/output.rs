@@ -4,7 +4,7 @@ use crate::placeholder::Form;
 use crate::plan::{Cut, Item, Part, Summary, facts};
 use crate::session::Session;
 use crate::session::log::ResultPlace;
-use crate::splice::{joined_message, summary_message};
+use crate::splice::{joined_message, summary_message, unsigned_message};
 use core::ops::Range;
 
 /// A chunk is closed at about this many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
@@ -24,8 +24,9 @@ pub enum ViewMessage {
     Unchanged(usize),
     /// The appended message of this index, with its rendering.
     Rendered(usize, Vec<u8>),
-    /// The appended message of this index, whose text is not written, with the texts of its masked results.
-    Masked(usize, Vec<Mask>),
+    /// The appended message of this index, whose text is not written, with the texts of its masked results, and whether it loses its
+    /// signed reasoning.
+    Masked(usize, Vec<Mask>, bool),
     Bytes(Vec<u8>),
 }
 
@@ -102,10 +103,11 @@ impl Session {
         };
         if message >= self.log.outline.spans.len() {
             let masks = self.masks_of(message..message + 1);
-            return if masks.is_empty() {
+            let drops_reasoning = self.view.layout.drops_reasoning_of(message);
+            return if masks.is_empty() && !drops_reasoning {
                 ViewMessage::Unchanged(message)
             } else {
-                ViewMessage::Masked(message, masks)
+                ViewMessage::Masked(message, masks, drops_reasoning)
             };
         }
         let is_marked = self.is_marked(message);
@@ -183,6 +185,9 @@ impl Session {
         match cut {
             Some(cut) => self.log.render_cut(&self.policy, cut, &mut out),
             None => self.log.render(&self.policy, messages.clone(), &self.masked(messages), &[], &mut out),
+        }
+        if self.view.layout.drops_reasoning_of(message) {
+            out = unsigned_message(&out);
         }
         if let Some(summary) = summary {
             let alone = core::mem::take(&mut out);

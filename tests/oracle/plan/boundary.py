@@ -83,6 +83,8 @@ class Fold:
         self.system_rewrites = 0  # requests that wrote the system prompt again, which raw read
         self.marked: int | None = None  # chars up to the boundary, if the request before was marked there
         self.moves: list[Move] = []
+        self.signed: dict[int, int] = {}  # messages with signed reasoning, and messages before the request of each
+        self.unsigned: frozenset[int] = frozenset()  # those that are sent without it
         # Of summaries of old turns: turns that are told of or stay, what requests sent without need, and what models
         # were given and wrote.
         self.reached = self.summary_waste = 0
@@ -205,9 +207,11 @@ class Fold:
             before = self.before_message(changes, self.before)
             written_again = self.shown(self.before, before) - self._kept(min(changes))
             removed = self.shown(self.end) - self.shown(self.end, changes)
-            self.moves.append((self.requests, len(masked), removed, written_again))
+            lost = len(self._voided(changes, hiding)) - len(self.unsigned)
+            self.moves.append((self.requests, len(masked), removed, written_again, lost))
             first = self.facts.outline.results[min(changes)].message
             self.shared = first if first < self.before else self.shared
+        self.unsigned = self._voided(changes, hiding)
         self.cuts.update(cuts)
         self.masked.update(masked)
         for place in masked:
@@ -230,6 +234,17 @@ class Fold:
             and (place not in self.cuts or one.chars < self.cuts[place].chars)
             and not self.hides(place)
         }
+
+    def _voided(self, changes: dict[int, Masked], hiding: Hiding | None) -> frozenset[int]:
+        """The messages whose reasoning is void after these changes.
+
+        If the newest was made by a request that had sent what changes now, all that was made so far is.
+        """
+        edited = [self.facts.outline.results[place].message for place in changes] + [0] * (hiding is not None)
+        newest = max(self.signed, default=None)
+        if newest is not None and edited and min(edited) < self.signed[newest]:
+            return frozenset(self.signed)
+        return self.unsigned
 
     def rounded(self, boundary: int) -> int:
         rule, chunk, _ = self.facts.policy.boundary
@@ -258,6 +273,7 @@ class Fold:
             boundary_before=self.boundary_before,
             masked=masked,
             moves=tuple(self.moves),
+            unsigned=self.unsigned,
             is_below_trigger=not self.is_begun,
             cut=self.hidden.cut,
             own_chars=self.shown(len(self.facts.outline.messages)) - share if self.references.restored else None,
@@ -296,8 +312,12 @@ class Fold:
                 self.waiting.setdefault(place, one)
             self.hidden, self.told, self.is_rewritten, self.shared = Hidden(), [], True, 0
             self.reached = self.summary_waste = 0
+            newest = max(self.signed, default=None)
+            self.unsigned = frozenset(self.signed) if newest is not None and self.signed[newest] else self.unsigned
         elif any(hidden):
             self.hidden = self.hidden.and_hidden(message.index)
+        if self.facts.policy.verifies_reasoning and message.is_signed:
+            self.signed[message.index] = self.before
         for result in message.results:
             held = self.references.arrive(result, self.masked)
             if held is not None:

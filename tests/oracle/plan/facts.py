@@ -24,8 +24,9 @@ class Uncounted(Exception):
     """The cost of a text is needed first."""
 
 
-Move = tuple[int, int, int, int]
-"""Request, from 0; masked observations; chars removed; chars after the change that were written again."""
+Move = tuple[int, int, int, int, int]
+"""Request, from 0; masked observations; chars removed; chars after the change that were written again; messages that
+lose their reasoning."""
 
 
 class Summary(NamedTuple):
@@ -51,6 +52,7 @@ class Plan:
     is_below_trigger: bool = False
     summary: Summary | None = None
     cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task, by message
+    unsigned: frozenset[int] = frozenset()  # messages without their signed reasoning
     own_chars: int | None = None  # of the view, where references have the text of other results
 
 

@@ -23,6 +23,7 @@ COMMON_KEYS = frozenset(
         *("call_id", "name", "arguments", "input", "action", "output"),
         *("is_error", "status"),
         *("function_call", "operation", "actions"),
+        *("thinking_blocks", "reasoning_details"),
     }
 )
 BLOCK_KEYS = frozenset("type text id name input tool_use_id content is_error".split())

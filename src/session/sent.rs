@@ -1,0 +1,130 @@
+//! What was sent: each request is noted with a digest of what its view shows otherwise than the history, so that signed reasoning goes
+//! back only behind what it was made from. The options may have changed since, and messages may have come from elsewhere.
+
+use super::Session;
+use super::event::Event;
+use crate::clip::Clip;
+use crate::outline::Message;
+use crate::plan::Layout;
+
+const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// A digest of one more number.
+fn mixed(digest: u64, number: u64) -> u64 {
+    (digest.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn mixed_bytes(digest: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(mixed(digest, bytes.len() as u64), |digest, byte| mixed(digest, u64::from(*byte)))
+}
+
+/// What a view has to note.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Noted {
+    /// Of each masked or cut result, in order, the digest of all up to it.
+    digests: Vec<u64>,
+    /// The digest of the options that say what is shown in the place of a result.
+    texts: Option<u64>,
+    /// Whether messages were dropped from the history since the view was made.
+    pub is_rewound: bool,
+    /// Whether one of the first messages has signed reasoning, and how many were looked at for that.
+    has_signed: bool,
+    looked_at: usize,
+}
+
+impl Noted {
+    pub(super) fn truncate(&mut self, forms: usize) {
+        self.digests.truncate(forms);
+    }
+
+    /// The history has so many messages and forms left.
+    pub(super) fn rewind(&mut self, messages: usize, forms: usize) {
+        (self.is_rewound, self.looked_at) = (true, self.looked_at.min(messages));
+        self.truncate(forms);
+    }
+
+    /// Looks at all messages. Returns whether one has signed reasoning.
+    fn look(&mut self, messages: &[Message]) -> bool {
+        self.has_signed |= messages[self.looked_at..].iter().any(|message| message.is_signed);
+        self.looked_at = messages.len();
+        self.has_signed
+    }
+
+    /// Adds results; `texts` describes what is shown in their places.
+    pub(super) fn extend(&mut self, forms: &[(u32, Option<Clip>)], texts: impl FnOnce() -> String) {
+        if forms.is_empty() {
+            return;
+        }
+        let texts = *self.texts.get_or_insert_with(|| mixed_bytes(START, texts().as_bytes()));
+        for (result, clip) in forms {
+            let before = self.digests.last().copied().unwrap_or(texts);
+            let form = mixed(before, u64::from(*result));
+            let clip = clip.map(|clip| format!("{clip:?}"));
+            self.digests.push(clip.map_or(form, |clip| mixed_bytes(form, clip.as_bytes())));
+        }
+    }
+
+    /// The digest of the first ones.
+    fn of(&self, forms: usize) -> u64 {
+        forms.checked_sub(1).map_or(START, |last| self.digests[last])
+    }
+}
+
+/// The digest of what a layout hides, cuts and inserts before a message.
+fn digest_of(layout: &Layout, messages: usize) -> u64 {
+    let Layout { hidden, summary, .. } = layout;
+    if hidden.is_empty() && hidden.cuts.is_empty() && summary.is_none() {
+        return START;
+    }
+    let gone = hidden.messages().take_while(|message| *message < messages);
+    let mut digest = gone.fold(START, |digest, message| mixed(digest, message as u64));
+    for cut in hidden.cuts.iter().filter(|cut| cut.message < messages) {
+        digest = mixed_bytes(mixed(digest, cut.message as u64), format!("{:?}", cut.clip).as_bytes());
+    }
+    if let Some((standing, summary)) = hidden.summary.zip(summary.as_ref()) {
+        digest = mixed_bytes(mixed(digest, standing.place as u64), &summary.text);
+        digest = mixed(digest, summary.joins.map_or(0, |message| message as u64 + 1));
+    }
+    digest
+}
+
+impl Session {
+    /// Notes the current request, once its view is made: where reasoning is verified, or is there for a model that may do so later.
+    pub(super) fn note_request(&mut self) {
+        let end = self.len();
+        if !self.is_noting || self.log.ends_with_run() || end == 0 {
+            return;
+        }
+        if !self.view.noted.look(&self.log.outline.messages) && !self.policy.terms.verifies_reasoning {
+            return;
+        }
+        let sent = (end, self.digest_before(&self.view.layout, end));
+        if self.events.sent_before(end) != Some(sent) {
+            self.happened(Event::Sent(sent.0, sent.1));
+        }
+    }
+
+    /// The digest of what a layout of the view shows otherwise before a message.
+    fn digest_before(&self, layout: &Layout, message: usize) -> u64 {
+        let forms = self.view.forms_before(self.log.outline.results_before(message));
+        mixed(digest_of(layout, message), self.view.noted.of(forms))
+    }
+
+    /// The first message whose signed reasoning this layout sends back. Of a view that only grows, the new messages alone are looked at.
+    pub(super) fn reasoning_from(&self, layout: &Layout, is_edited: bool) -> usize {
+        let (before, outline) = (&self.view.layout, &self.log.outline);
+        if !self.policy.terms.verifies_reasoning {
+            return 0;
+        }
+        if !self.is_noting {
+            return self.state.reasoning_after(outline, &self.step).from;
+        }
+        let (from, checked) = if is_edited { (0, 0) } else { (before.reasoning_from, before.messages) };
+        let is_void = |message: &usize| {
+            let sent = self.events.sent_before(*message);
+            sent.is_none_or(|(end, digest)| self.digest_before(layout, end) != digest)
+        };
+        let mut signed = (checked..self.len()).rev().filter(|message| outline.messages[*message].is_signed);
+        signed.find(is_void).map_or(from, |message| message + 1)
+    }
+}

@@ -1,0 +1,351 @@
+"""Models that verify their reasoning: each request against what was sent when its reasoning was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recede
+from support import ENGINES, using
+
+Messages = list[dict[str, Any]]
+VERIFYING = "claude-opus-5-5"
+NO_REASONING = "[reasoning not sent again]"
+THINKING = ("thinking", "redacted_thinking")
+FIELDS = ("thinking_blocks", "reasoning_details")
+
+
+def anthropic(number: int, thought: str, text: str) -> Messages:
+    kind = {"type": "thinking", "thinking": thought, "signature": thought}
+    thinking = {"type": "redacted_thinking", "data": thought} if number % 7 == 6 else kind
+    use = {"type": "tool_use", "id": f"t{number}", "name": "run", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text}
+    return [{"role": "assistant", "content": [thinking, use]}, {"role": "user", "content": [answer]}]
+
+
+def converse(number: int, thought: str, text: str) -> Messages:
+    thinking = {"reasoningContent": {"reasoningText": {"text": thought, "signature": thought}}}
+    use = {"toolUse": {"toolUseId": f"t{number}", "name": "run", "input": {}}}
+    answer = {"toolResult": {"toolUseId": f"t{number}", "content": [{"text": text}]}}
+    return [{"role": "assistant", "content": [thinking, use]}, {"role": "user", "content": [answer]}]
+
+
+def litellm(number: int, thought: str, text: str) -> Messages:
+    blocks = [{"type": "thinking", "thinking": thought, "signature": thought}]
+    return _chat(number, text, {"thinking_blocks": blocks})
+
+
+def openrouter(number: int, thought: str, text: str) -> Messages:
+    detail = {"type": "reasoning.text", "text": thought, "format": "anthropic-claude-v1", "signature": thought}
+    return _chat(number, text, {"reasoning": thought, "reasoning_details": [detail]})
+
+
+def _chat(number: int, text: str, signed: dict[str, Any]) -> Messages:
+    call = {"id": f"t{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": f"t{number}", "content": text}
+    return [{"role": "assistant", "content": None, "tool_calls": [call], **signed}, answer]
+
+
+SHAPES = {"anthropic": anthropic, "converse": converse, "litellm": litellm, "openrouter": openrouter}
+
+
+def is_thinking(block: Any) -> bool:
+    return isinstance(block, dict) and (block.get("type") in THINKING or "reasoningContent" in block)
+
+
+def thoughts(message: dict[str, Any]) -> list[str]:
+    """The reasoning of a message, as canonical JSON."""
+    content = message.get("content")
+    blocks = [block for block in content if is_thinking(block)] if isinstance(content, list) else []
+    return [json.dumps(one, sort_keys=True) for one in [*blocks, *(message[key] for key in FIELDS if key in message)]]
+
+
+def bare(message: dict[str, Any]) -> dict[str, Any]:
+    """A message without its reasoning, which is no part of a prefix."""
+    left = {key: value for key, value in message.items() if key not in FIELDS}
+    if isinstance(left.get("content"), list):
+        left["content"] = [block for block in left["content"] if not is_thinking(block)]
+    return left
+
+
+class Account:
+    """A provider that refuses reasoning whose prefix was edited, and what is no run of the original sequence."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, tuple[str, str | None]] = {}  # of a thought: its prefix, and the thought before it
+        self.sent: list[int] = []  # thoughts in each request
+
+    def request(self, view: Messages) -> None:
+        before: str | None = None
+        count, sent = 0, hashlib.sha256()
+        for message in view:
+            for thought in thoughts(message):
+                prefix, previous = self.made[thought]
+                assert prefix == sent.hexdigest(), "bound to a different conversation"
+                assert count == 0 or previous == before, "no unbroken run"
+                before, count = thought, count + 1
+            sent.update(json.dumps(bare(message), sort_keys=True).encode())
+        self.sent.append(count)
+        self.next = sent.hexdigest(), before
+
+    def answer(self, message: dict[str, Any]) -> None:
+        prefix, before = self.next
+        for thought in thoughts(message):
+            self.made[thought] = prefix, before
+            before = thought
+
+
+def conversation(shape: str, sizes: list[int]) -> list[Messages]:
+    """Turns: an answer with reasoning and its result; now and then the user speaks, or an answer is reasoning alone."""
+    turns = []
+    for number, size in enumerate(sizes):
+        turn = SHAPES[shape](number, f"thought {number}", f"line {number}\n" * size)
+        if number % 9 == 8 and shape in ("anthropic", "converse"):
+            turn[0]["content"] = turn[0]["content"][:1]
+            turn[1] = {
+                "role": "user",
+                "content": [{"type": "text", "text": "Go on."} if shape == "anthropic" else {"text": "Go on."}],
+            }
+        turns.append(turn)
+    return turns
+
+
+def played(door: Callable[[Messages], Messages], turns: list[Messages]) -> tuple[Account, Messages]:
+    """The last view of a loop that sends each view of a door."""
+    account, history = Account(), [{"role": "user", "content": "Look at the repository."}]
+    for answer, *results in turns:
+        account.request(door(history))
+        account.answer(answer)
+        history = [*history, answer, *results]
+    view = door(history)
+    account.request(view)
+    return account, view
+
+
+def reduce_dicts(**options: Any) -> Callable[[Messages], Messages]:
+    return lambda history: recede.reduce(history, **options).messages
+
+
+def reduce_bytes(**options: Any) -> Callable[[Messages], Messages]:
+    return lambda history: json.loads(recede.reduce(json.dumps(history).encode(), **options).json)
+
+
+def history_of(reads: str, **options: Any) -> Callable[[Messages], Messages]:
+    history = recede.History(**options)
+
+    def view(messages: Messages) -> Messages:
+        history.extend(messages[len(history) :])
+        read = getattr(history, reads)()
+        shown: Messages = read if reads == "view" else json.loads(read if isinstance(read, bytes) else b"".join(read))
+        return shown
+
+    return view
+
+
+DOORS: dict[str, Callable[..., Any]] = {
+    "dicts": reduce_dicts,
+    "bytes": reduce_bytes,
+    "view": lambda **options: history_of("view", **options),
+    "view_json": lambda **options: history_of("view_json", **options),
+    "view_chunks": lambda **options: history_of("view_chunks", **options),
+}
+OPTIONS: list[dict[str, Any]] = [
+    {"keep": 3},
+    {"keep": 3, "boundary": "sliding"},
+    {"keep": 2, "boundary": 4},
+    {"keep": 3, "max_input_tokens": 2_000},
+]
+SIZES = st.lists(st.integers(1, 300), min_size=12, max_size=30)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@given(options=st.sampled_from(OPTIONS), shape=st.sampled_from(sorted(SHAPES)), sizes=SIZES)
+def test_request_with_verified_reasoning_is_never_refused(
+    door: str, options: dict[str, Any], shape: str, sizes: list[int]
+) -> None:
+    played(DOORS[door](provider=VERIFYING, **options), conversation(shape, sizes))
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reasoning_before_the_last_edit_is_dropped_and_later_kept(door: str, shape: str) -> None:
+    options = {"keep": 3, "boundary": 4}
+    account, view = played(DOORS[door](provider=VERIFYING, **options), conversation(shape, [200] * 30))
+    assert max(account.sent) > 3 and account.sent[-1] < 8, account.sent
+    assert any(json.dumps(view).count(word) for word in ("cleared", "masked"))
+    signed = [place for place, message in enumerate(view) if thoughts(message)]
+    answers = [place for place, message in enumerate(view) if message["role"] == "assistant"]
+    assert signed == answers[len(answers) - len(signed) :]
+
+
+@pytest.mark.parametrize("engine_name", ENGINES)
+@given(shape=st.sampled_from(sorted(SHAPES)), sizes=SIZES, options=st.sampled_from(OPTIONS))
+def test_view_of_other_models_differs_by_the_dropped_reasoning_alone(
+    engine_name: str, shape: str, sizes: list[int], options: dict[str, Any]
+) -> None:
+    verifying = recede.Provider.of("anthropic", VERIFYING)
+    messages = [message for turn in conversation(shape, sizes) for message in turn]
+    history: Messages = [{"role": "user", "content": "Look."}, *messages]
+    with using(engine_name):
+        one = recede.reduce(history, provider=verifying, **options)
+        other = recede.reduce(history, provider=verifying._replace(verifies_reasoning=False), **options)
+    assert other.reasoning_dropped == 0 and not any(NO_REASONING in json.dumps(one) for one in other.messages)
+    differing = [
+        place for place, pair in enumerate(zip(one.messages, other.messages, strict=True)) if pair[0] != pair[1]
+    ]
+    assert len(differing) == one.reasoning_dropped
+    for place in differing:
+        assert thoughts(other.messages[place]) and not thoughts(one.messages[place])
+        left = bare(other.messages[place])
+        assert bare(one.messages[place]) == left or NO_REASONING in json.dumps(one.messages[place])
+    if not options.get("max_input_tokens"):
+        assert other.masks == one.masks
+
+
+def test_moves_and_stats_say_how_much_reasoning_was_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="recede")
+    moves: list[Any] = []
+    history = recede.History(keep=3, provider=VERIFYING, on_move=moves.append)
+    for turn in [[{"role": "user", "content": "Look."}], *conversation("anthropic", [300] * 40)]:
+        history.extend(turn)
+        history.view()
+    stats = history.stats()
+    assert stats.reasoning_dropped == sum(move.reasoning_dropped for move in moves) > 5
+    assert stats.boundary_moves == tuple(moves)
+    assert f", {moves[0].reasoning_dropped} messages without their reasoning" in caplog.text
+    reduction = recede.reduce([*history], keep=3, provider=VERIFYING)
+    assert reduction.reasoning_dropped == stats.reasoning_dropped
+    assert reduction.boundary_moves == stats.boundary_moves
+    assert reduction.first_changed is not None
+
+
+def test_model_of_a_body_decides_whether_reasoning_is_dropped() -> None:
+    messages: Messages = [{"role": "user", "content": "Look."}]
+    messages += [message for turn in conversation("anthropic", [300] * 40) for message in turn]
+
+    def sent(model: str) -> int:
+        body = {"model": model, "messages": messages}
+        found = {recede.reduce(one, keep=3).reasoning_dropped for one in (body, json.dumps(body).encode())}
+        (count,) = found
+        return count
+
+    assert sent("claude-opus-5-5") > 5
+    assert sent("claude-opus-4-7") == 0
+
+
+@pytest.mark.parametrize("engine_name", ENGINES)
+@pytest.mark.parametrize(
+    ("message", "left"),
+    [
+        (
+            {"content": [{"type": "thinking"}, {"type": "text", "text": "é"}]},
+            {"content": [{"type": "text", "text": "é"}]},
+        ),
+        ({"content": [{"type": "thinking"}]}, {"content": [{"type": "text", "text": NO_REASONING}]}),
+        ({"content": [{"reasoningContent": {}}]}, {"content": [{"text": NO_REASONING}]}),
+        ({"content": None, "thinking_blocks": [{}]}, {"content": NO_REASONING}),
+        ({"content": "", "x": 1, "thinking_blocks": [{}], "reasoning_details": []}, {"content": NO_REASONING, "x": 1}),
+        ({"content": [], "thinking_blocks": [{}]}, {"content": [{"type": "text", "text": NO_REASONING}]}),
+        ({"thinking_blocks": [{}], "content": "hi", "z": 2}, {"content": "hi", "z": 2}),
+        ({"content": "hi", "reasoning_details": [{"format": "openai-responses-v1"}]}, None),
+        ({"content": "hi", "thinking_blocks": []}, None),
+        ({"content": [{"type": "text", "text": "a"}, {"text": "b", "reasoningContent": {}}]}, None),
+    ],
+    ids=str,
+)
+def test_message_without_its_reasoning_keeps_all_else(
+    engine_name: str, message: dict[str, Any], left: dict[str, Any] | None
+) -> None:
+    first = {"role": "assistant", **message}
+    history = [{"role": "user", "content": "Look."}, *anthropic(0, "first", "line\n" * 200), first]
+    history += [message for turn in conversation("anthropic", [300] * 6) for message in turn]
+    expected = first if left is None else {"role": "assistant", **left}
+    with using(engine_name):
+        options: dict[str, Any] = {"keep": 0, "boundary": "sliding", "provider": VERIFYING}
+        assert recede.reduce(history, **options).messages[3] == expected
+        for text in (json.dumps(history), json.dumps(history, indent=1), json.dumps(history, separators=(",", ":"))):
+            assert json.loads(recede.reduce(text.encode(), **options).json)[3] == expected
+
+
+# A history that was not sent as its options of today would have sent it
+
+
+def test_history_reopened_with_other_options_is_never_refused(tmp_path: Path) -> None:
+    changes: list[dict[str, Any]] = [
+        {"keep": 6},
+        {"keep": 2, "boundary": "sliding"},
+        {"placeholder": "[gone]"},
+        {"keep": 30},
+    ]
+    account, turns = Account(), conversation("anthropic", [200] * 60)
+    options: dict[str, Any] = {"keep": 3, "boundary": 4}
+    for first in range(0, 60, 12):
+        with recede.store.TurnStore(tmp_path / "history") as store:
+            history = recede.History(provider=VERIFYING, store=store, **options)
+            if not first:
+                history.append({"role": "user", "content": "Look at the repository."})
+            for answer, *results in turns[first : first + 12]:
+                account.request(history.view())
+                account.answer(answer)
+                history.extend([answer, *results])
+        options = {"keep": 3, **changes[first // 12 % 4]}
+    assert max(account.sent) > 3 and account.sent[-1] > 0, account.sent
+
+
+def test_history_begun_elsewhere_sends_no_reasoning_made_there() -> None:
+    messages: Messages = [{"role": "user", "content": "Look."}]
+    messages += [message for turn in conversation("anthropic", [9] * 6) for message in turn]
+    history = recede.History.from_messages(messages, provider=VERIFYING)
+    assert not any(map(thoughts, history.view()))
+    assert history.stats().reasoning_dropped == 6
+    history.extend(anthropic(6, "new", "line\n"))
+    assert [thought for message in history.view() for thought in thoughts(message)] == thoughts(history[-2])
+
+
+def test_rewound_history_sends_what_its_requests_still_hold() -> None:
+    account, turns = Account(), conversation("anthropic", [200] * 30)
+    history = recede.History(provider=VERIFYING, keep=3, boundary=4)
+    history.append({"role": "user", "content": "Look at the repository."})
+    for number, (answer, *results) in enumerate(turns):
+        if number in (9, 18, 19):
+            history.rewind(len(history) - 6)
+        account.request(history.view())
+        account.answer(answer)
+        history.extend([answer, *results])
+    account.request(history.view())
+    assert max(account.sent) > 3
+
+
+STEPS = st.lists(
+    st.one_of(st.tuples(st.just("turn"), st.integers(1, 200)), st.tuples(st.just("rewind"), st.integers(0, 9))),
+    min_size=6,
+    max_size=14,
+)
+
+
+@given(shape=st.sampled_from(sorted(SHAPES)), steps=STEPS, views=st.integers(1, 3), options=st.sampled_from(OPTIONS))
+def test_view_of_any_session_is_that_of_its_definition(
+    shape: str, steps: list[tuple[str, int]], views: int, options: dict[str, Any]
+) -> None:
+    def views_of(engine_name: str) -> list[Any]:
+        with using(engine_name):
+            history, seen = recede.History(provider=VERIFYING, **options), []
+            history.append({"role": "user", "content": "Look."})
+            for number, (step, size) in enumerate(steps):
+                if step == "rewind":
+                    history.rewind(max(1, len(history) - size))
+                else:
+                    history.extend(SHAPES[shape](number, f"thought {number}", f"line {number}\n" * size))
+                if number % views == 0:
+                    seen.append((history.view(), history.view_json(), history.stats().reasoning_dropped))
+            return seen
+
+    first, *others = (views_of(engine_name) for engine_name in ENGINES)
+    assert all(other == first for other in others)
