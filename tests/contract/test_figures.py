@@ -28,6 +28,10 @@ NO_MEASUREMENT = {
         "| host | cache | shortest | an entry lives | reading, writing | what to set |",
     ): "published prices and rules",
     ("docs/provider-rules.md", "| rule | what happens | since | source | read on | how recede keeps it |"): "of others",
+    (
+        "docs/proxy.md",
+        "| agent | maker, by | model | cost | worst moment |",
+    ): "`make test-agents` prints it, with the agents that are installed",
     ("docs/quality.md", "| source | agents and tasks | without | with |"): "published by others",
     ("docs/quality.md", "| what stays raw | removed | missed | a plain window that removes as much |"): "measured once",
     (
