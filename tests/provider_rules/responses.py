@@ -22,6 +22,7 @@ _ITEM_FIELDS = {
     "function_call": {"type", "id", "call_id", "name", "arguments", "status", "namespace", "caller"},
     "function_call_output": {"type", "id", "call_id", "output", "status", "caller"},
 }
+_OF_CODEX = {"internal_chat_message_metadata_passthrough"}  # which OpenAI takes from its agent, on any item
 # The outputs of calls, by the calls' types; of what the provider runs itself, the item has both.
 _OUTPUTS = {
     "function_call": "function_call_output",
@@ -85,7 +86,7 @@ def known_items(request: Request) -> None:
     for at, item in enumerate(request.items):
         kind = kind_of(item)
         demand(kind in _KNOWN or kind.startswith(LATER), f"Invalid value: '{kind}'. (input[{at}].type)")
-        extra = sorted(set(item) - _ITEM_FIELDS.get(kind, set(item)))
+        extra = sorted(set(item) - _ITEM_FIELDS.get(kind, set(item)) - _OF_CODEX)
         demand(not extra, f"Unknown parameter: 'input[{at}].{extra and extra[0]}'.")
         demand(item.get("status", "completed") in _STATUSES, f"Invalid value for 'input[{at}].status'.")
         if kind == "message":
