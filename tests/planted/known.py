@@ -43,6 +43,7 @@ KNOWN: dict[str, dict[str, Ways]] = {
         "Responses: settings": LIMIT,
         "Responses: compactions": LIMIT,
         "Responses: items of later days": LIMIT,
+        "chat: parts of later days": LIMIT,
         "Gemini: parts of later days": HIDES,
         "Converse: blocks of later days": HIDES,
         "Qwen": HIDES,
