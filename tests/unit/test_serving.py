@@ -251,6 +251,15 @@ def test_a_model_object_of_a_framework_has_an_address() -> None:
     assert base_url(looped) == base_url("gpt-5.4") == base_url(None) == ""
 
 
+def test_a_field_of_a_model_object_that_fails_is_no_address() -> None:
+    class Unready:
+        @property
+        def client(self) -> object:
+            raise RuntimeError("not connected yet")
+
+    assert base_url(Unready()) == ""
+
+
 def test_an_adapter_takes_the_provider_of_the_address() -> None:
     providers = ModelProvider(None, {}, by_name=True)
     found = [providers.of(OPUS, url) for url in ("", "https://api.deepseek.com/anthropic", "https://openrouter.ai/api")]

@@ -82,11 +82,19 @@ def base_url(model: Any) -> str:
     for one in islice(waiting, _MOST_HELD):  # it grows meanwhile
         held = one if isinstance(one, dict) else {}
         for name in _URLS:
-            url = str(held.get(name) or getattr(one, name, ""))
+            url = str(held.get(name) or field_of(one, name))
             if url.startswith("http"):
                 return url
-        waiting += [found for name in _CLIENTS if (found := getattr(one, name, None)) is not None]
+        waiting += [found for name in _CLIENTS if (found := field_of(one, name)) is not None]
     return ""
+
+
+def field_of(one: Any, name: str) -> Any:
+    """Read a field of an object of others; None if there is none, or reading it fails."""
+    try:
+        return getattr(one, name, None)
+    except Exception:
+        return None
 
 
 class Masking:

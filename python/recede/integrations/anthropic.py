@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede._steps import Call, Step, drive, drive_async
 from recede.clients._requests import Answered
-from recede.integrations._shared import BATCHES_WORDS, Masking, is_kept, missing, say, unknown
+from recede.integrations._shared import BATCHES_WORDS, Masking, field_of, is_kept, missing, say, unknown
 
 try:
     from anthropic import APIResponse, AsyncAPIResponse, Middleware, beta_async_tool, beta_tool
@@ -138,11 +138,12 @@ def _base_url(call_next: Any) -> str:
     """
     waiting = [call_next]
     for function in islice(waiting, _MOST_HELD):  # it grows meanwhile
-        for cell in getattr(function, "__closure__", None) or ():
-            url = str(getattr(cell.cell_contents, "base_url", ""))
+        for cell in field_of(function, "__closure__") or ():
+            held = field_of(cell, "cell_contents")
+            url = str(field_of(held, "base_url"))
             if url.startswith("http"):
                 return url
-            waiting.append(cell.cell_contents)
+            waiting.append(held)
     return ""
 
 
