@@ -121,7 +121,7 @@ def _turn(rng: random.Random, ids: list[str]) -> list[Message]:
     """Calls and their results, in one of the shapes; some results are missing, doubled or of another id."""
     answers = [id for id in ids if rng.random() < 0.9] + rng.choices(ids, k=rng.random() < 0.1)
     name = rng.choice(_NAMES)
-    shape = rng.randrange(5)
+    shape = rng.randrange(7)
     if shape == 0:
         return [call(*ids, name=name, arguments=_text(rng)), *(result(id, _content(rng)) for id in answers)]
     if shape == 1:
@@ -133,7 +133,33 @@ def _turn(rng: random.Random, ids: list[str]) -> list[Message]:
         return [*(function_call(id, name, _text(rng)) for id in ids), *outputs]
     if shape == 3:
         return [*(chat_call(id, _text(rng)) for id in ids), *(chat_result(id, _content(rng)) for id in answers)]
+    if shape == 4:
+        return _steps(rng, ids, answers, name)
+    if shape == 5:
+        return [_unknown(rng) for _ in ids]
     return [assistant(_content(rng)), {"type": "reasoning", "summary": []}]
+
+
+def _steps(rng: random.Random, ids: list[str], answers: list[str], name: str) -> list[Message]:
+    """Steps of Gemini's Interactions."""
+    arguments = {"q": _text(rng)} if rng.random() < 0.9 else _text(rng)
+    calls = [{"type": "function_call", "id": id, "name": name, "arguments": arguments} for id in ids]
+    used = rng.choice("abc")
+    by_google = [{"type": "url_context_call", "id": used}, {"type": "url_context_result", "call_id": used}]
+    values = [_content(rng), {"a": _text(rng)}, [{"type": "function", "name": "f"}], 5, None]
+    results = [{"type": "function_result", "call_id": id, "name": name, "result": rng.choice(values)} for id in answers]
+    if results and rng.random() < 0.4:
+        results = [{"type": "user_input", "content": [*results, {"type": "text", "text": _text(rng)}]}]
+    said = {"type": rng.choice(("user_input", "model_output")), "content": _content(rng)}
+    return [{"type": "thought"}, *by_google[: rng.randrange(3)], *calls, *results, said]
+
+
+def _unknown(rng: random.Random) -> Message:
+    """A message of no known shape, or nearly one of a known one."""
+    kinds = ("of_tomorrow", "foo_result", "foo_call", "file_search_call", "user_input", "compaction", "program")
+    fields: Message = {"type": rng.choice(kinds), "role": rng.choice(("function", "user", "ai", "assistant"))}
+    fields |= {"text": _text(rng), "content": _content(rng), "id": rng.choice("ab"), "status": "completed"}
+    return {name: fields[name] for name in rng.sample([*fields], rng.randint(1, 4))}
 
 
 def _history(rng: random.Random) -> list[Message]:

@@ -10,8 +10,14 @@ from recede._errors import TranscriptError
 BODY_KEYS = ("messages", "input", "contents")
 """Fields of a request body that may be the history, by precedence."""
 
-KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "thread")
+KEPT_BY_PROVIDER = ("previous_response_id", "previous_interaction_id", "conversation", "thread")
 """Fields by which a provider keeps the history: such a request sends the rest, and is not masked."""
+
+KEPT_INTERACTION = (*KEPT_BY_PROVIDER, "agent")
+"""The same for Gemini's Interactions, whose agents keep their history."""
+
+CONTINUED = "continuation_token"
+"""The field by which an interaction without input goes on."""
 
 
 def body_key(value: Any) -> str | None:

@@ -14,7 +14,7 @@ MOST_LEVELS = 200
 # The key under which the form of a message has its place in the history; a copy of the form keeps it.
 _PLACE = "recede_place"
 # A message without these fields has no result and no list of calls, so no view has it otherwise.
-_CHANGED = {"content", "output", "parts", "role"}
+_CHANGED = {"content", "output", "parts", "result", "role"}
 
 
 def is_object(value: Any) -> bool:
@@ -240,6 +240,8 @@ def messages_of(response: Any) -> list[Any]:
         return [message]
     if read(response, "object") == "response":
         return list(response.output)
+    if isinstance(read(response, "steps"), list) and hasattr(response, "status"):  # an interaction of google-genai
+        return list(response.steps)
     if hasattr(response, "stop_reason"):  # as the provider takes it back: without the fields around a message
         return [{"role": read(response, "role") or "assistant", "content": response.content}]
     return [response]

@@ -247,6 +247,29 @@ class GeminiContent(TypedDict, total=False):
     tags: list[str]
 
 
+class InteractionStep(TypedDict, total=False):
+    """A step of Gemini's Interactions: what the user or the model says, a thought, a call, or its result.
+
+    Example:
+        >>> import recede
+        >>> step: recede.types.InteractionStep = {
+        ...     "type": "function_result", "call_id": "1", "name": "ls", "result": "done"}
+        >>> recede.count_chars([step])
+        4
+    """
+
+    type: Required[str]
+    content: list[dict[str, Any]]
+    id: str
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    result: Union[str, list[dict[str, Any]], dict[str, Any]]
+    is_error: bool
+    signature: str
+    summary: list[dict[str, Any]]
+
+
 class ConverseMessage(TypedDict):
     """A message of Bedrock's Converse API; calls and results are blocks of its content, without a `type`.
 
@@ -264,6 +287,13 @@ class ConverseMessage(TypedDict):
 
 
 Message = Union[
-    OpenAIMessage, AnthropicMessage, ResponsesItem, ChatMessage, GeminiContent, ConverseMessage, dict[str, Any]
+    OpenAIMessage,
+    AnthropicMessage,
+    ResponsesItem,
+    ChatMessage,
+    GeminiContent,
+    InteractionStep,
+    ConverseMessage,
+    dict[str, Any],
 ]
-"""One message of a history, in any of the six shapes; a history may mix them."""
+"""One message of a history, in any of the seven shapes; a history may mix them."""

@@ -289,10 +289,20 @@ impl Outline {
         !self.results_of(message).is_empty()
     }
 
-    /// Whether a message is the user's own: outside of runs, without calls and results.
+    /// Whether a message is the user's own: of a known shape, outside of runs, without calls and results.
     pub(crate) fn is_said_by_user(&self, message: usize) -> bool {
         let Message { role, is_agent_made, .. } = self.messages[message];
-        role == Role::User && !is_agent_made && self.calls_of(message).is_empty() && !self.holds_results(message)
+        let has_pairs = !self.calls_of(message).is_empty() || self.holds_results(message);
+        role == Role::User && !is_agent_made && !has_pairs && !self.is_never_hidden(message)
+    }
+
+    /// Whether a message is never hidden: it defines tools that may be called later, or it is of no known shape, since no rule knows its
+    /// type, and it has no content, or no role that one knows.
+    pub(crate) fn is_never_hidden(&self, message: usize) -> bool {
+        let Message { role, shape, item, .. } = self.messages[message];
+        let is_plain = shape.is_plain();
+        item == ItemType::ToolDefinitions
+            || is_plain && (item == ItemType::Unknown || (item == ItemType::Other && role == Role::Other))
     }
 
     /// Whether its provider refuses messages of one role in a row: the first message whose shape names one decides.
@@ -319,12 +329,10 @@ impl Outline {
         later.fold(0, |sum, other| sum.saturating_add(self.observation_chars(other, image_chars)))
     }
 
-    /// Whether there are characters, and all of them are those of messages of unknown shapes.
+    /// Whether there are characters, and all of them are those of messages without a content and of no known type.
     pub(crate) fn is_unrecognized(&self) -> bool {
-        let chars_of = |message: u32| self.chars_of(message as usize, 1);
-        let unread = self.unread.iter().filter(|message| !self.holds_results(**message as usize));
-        let chars = unread.map(|message| chars_of(*message)).sum::<usize>();
-        chars > 0 && chars == self.total_chars(1)
+        let mut counted = (0..self.messages.len()).filter(|message| self.chars_of(*message, 1) > 0).peekable();
+        counted.peek().is_some() && counted.all(|message| self.messages[message].item == ItemType::Unknown)
     }
 
     /// Characters of the whole history.

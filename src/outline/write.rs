@@ -155,7 +155,7 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
             pieces: 0,
             first_byte: 0,
             is_error: result.is_error,
-            is_pinned: false,
+            is_pinned: result.is_pinned,
             name_use: result.name_use,
             may_hold_dispatch: false,
             frame: result.frame,

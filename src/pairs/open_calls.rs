@@ -19,7 +19,8 @@ pub(crate) struct OpenCalls {
 }
 
 impl OpenCalls {
-    /// The call that a result answers by its place, an open one of its tool. Not both have an id. To be asked for the results of a message in order, once those with the id of a call are paired.
+    /// The call that a result answers by its place, an open one of its tool, rather one without an id. Not both have an id. To be asked
+    /// for the results of a message in order, once those with the id of a call are paired.
     pub(crate) fn call_of(
         &mut self,
         outline: &Outline,
@@ -33,8 +34,7 @@ impl OpenCalls {
             while calls.pop_if(|call| is_answered(*call as usize)).is_some() {}
             calls.last().copied()
         });
-        let with_id = with_id.filter(|_| result.id.is_none());
-        without_id.into_iter().chain(with_id).min_by_key(|call| place_of(outline, *call as usize))
+        without_id.or_else(|| with_id.filter(|_| result.id.is_none()))
     }
 
     fn advance_to(&mut self, outline: &Outline, end: usize) {
@@ -71,7 +71,7 @@ fn tools_of(outline: &Outline, message: u32, name: Name) -> impl Iterator<Item =
 
 /// The key by which a call and a result pair; None if they pair by their ids only.
 fn tool_of(outline: &Outline, message: u32, name: Name) -> Option<(Shape, Name)> {
-    let shape = outline.messages[message as usize].shape;
+    let shape = outline.messages[message as usize].shape.family();
     let is_named = shape.names_results();
     let name = name.filter(|_| is_named || shape.may_name_results());
     (name.is_some() || !is_named).then_some((shape, name))

@@ -228,13 +228,12 @@ impl Places {
         if self.sibling.0 != (run_end, shape) {
             let is_of_run = |call: usize| turns.run_end(outline.calls[call].message as usize) == run_end;
             let answers = |message: &usize| {
-                outline.messages[*message].shape == shape
+                Some(outline.messages[*message].shape) == shape.answered_in()
                     && outline
                         .results_of(*message)
                         .any(|result| !self.gone[result] && pairs.call_of(result).is_some_and(is_of_run))
             };
-            let mut siblings = if shape.has_blocks() { run_end..place } else { 0..0 };
-            let sibling = siblings.find(answers);
+            let sibling = (run_end..place).find(answers);
             self.sibling = ((run_end, shape), sibling.map(|message| (message, place_of_answers(outline, message))));
         }
         self.sibling.1

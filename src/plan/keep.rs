@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 /// The messages that are kept wherever they are.
 #[derive(Debug, Default)]
 pub(super) struct Landmarks {
+    /// System messages, and others that are never hidden.
     systems: Vec<u32>,
     /// The newest compaction of the provider.
     compaction: Option<u32>,
@@ -28,7 +29,7 @@ impl Landmarks {
         if outline.messages[message].item == ItemType::Compaction {
             self.compaction = Some(message as u32);
         }
-        if outline.messages[message].role == Role::System {
+        if outline.messages[message].role == Role::System || outline.is_never_hidden(message) {
             self.systems.push(message as u32);
         } else if outline.is_said_by_user(message) {
             self.tasks.push(message as u32);

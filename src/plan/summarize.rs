@@ -76,7 +76,8 @@ impl SummaryForm {
             if self.is_system.is_some() && self.shape.is_some() {
                 return;
             }
-            let takes_no_system = message.item != ItemType::Other || !message.shape.takes_system_messages();
+            let is_item = !matches!(message.item, ItemType::Other | ItemType::Unknown);
+            let takes_no_system = is_item || !message.shape.takes_system_messages();
             if takes_no_system || message.shape.decides_provider() {
                 self.is_system.get_or_insert(!takes_no_system);
             }

@@ -1,8 +1,8 @@
 //! The turns that a summary may hide.
 //!
 //! A turn has the messages of its run, and those with its calls or results. All others, of the user and of the system, are
-//! instructions, and stay; so do turns with a result that carries instructions, or with a compaction of the provider. A summary stands for whole turns that are older than the
-//! newest ones and than the window. A message of several turns ties them: they are hidden together or not at all.
+//! instructions, and stay; so do turns with a result that carries instructions, with a compaction of the provider, or with what is never
+//! hidden. A summary stands for whole turns that are older than the newest ones and than the window. A message of several turns ties them: they are hidden together or not at all.
 
 use super::context::PlanContext;
 use super::hidden::Hidden;
@@ -61,8 +61,8 @@ impl OldTurns {
             self.answered.push(newest);
         }
         let instructs = |result: usize| masker.carries_instructions(result);
-        let is_compaction = outline.messages[message].item == ItemType::Compaction;
-        if is_of_turns && (is_compaction || outline.results_of(message).any(instructs)) {
+        let stays = outline.messages[message].item == ItemType::Compaction || outline.is_never_hidden(message);
+        if is_of_turns && (stays || outline.results_of(message).any(instructs)) {
             self.instructions.insert(span.first);
             self.last_odd = self.last_odd.max(span.first);
         }

@@ -331,7 +331,7 @@ impl Policy {
 
     /// The policy of a history of this shape; None if it has no other terms.
     pub(crate) fn decided(&self, shape: Shape) -> Option<Policy> {
-        let (_, terms) = self.terms_by_shape.iter().find(|(other, _)| *other == shape)?;
+        let (_, terms) = self.terms_by_shape.iter().find(|(other, _)| *other == shape.family())?;
         Some(Policy { terms: terms.clone(), ..self.clone() })
     }
 

@@ -67,7 +67,8 @@ pub(super) fn apply<'py>(
             }
             Part::Summary(summary) => {
                 let message = PyDict::new(py);
-                message.set_item(intern!(py, "role"), &summary.role)?;
+                let (head, word) = summary.shape.head(&summary.role);
+                message.set_item(name(py, head), word)?;
                 message.set_item(name(py, summary.shape.text().0), content_of(py, summary)?)?;
                 shown.append(message)?;
             }
@@ -249,8 +250,8 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
     let (message, first) = (PyDict::new(py), PyDict::new(py));
     // The first part decides on the shape.
     first.set_item(
-        name(py, if frame == Frame::Text { Key::Type } else { Key::Text }),
-        if frame == Frame::Text { "text" } else { "" },
+        name(py, if frame == Frame::TextBlocks { Key::Text } else { Key::Type }),
+        if frame == Frame::TextBlocks { "" } else { "text" },
     )?;
     message.set_item(name(py, Key::Role), intern!(py, "user"))?;
     message.set_item(field, PyList::new(py, [first.as_any(), part])?)?;
@@ -368,6 +369,12 @@ fn framed<'py>(
             let object = PyDict::new(py);
             object.set_item(name(py, *key), inner)?;
             Ok(object.into_any())
+        }
+        Wrap::TextPart => {
+            let part = PyDict::new(py);
+            part.set_item(name(py, Key::Type), intern!(py, "text"))?;
+            part.set_item(name(py, Key::Text), inner)?;
+            Ok(part.into_any())
         }
     })
 }

@@ -289,6 +289,13 @@ fn count_chars(history: &Bound<'_, PyAny>, image_chars: usize, surrogates: bool)
     })
 }
 
+/// Whether nothing in a history is of a known shape.
+#[pyfunction]
+#[pyo3(signature = (history, surrogates=false))]
+fn is_unrecognized(history: &Bound<'_, PyAny>, surrogates: bool) -> PyResult<bool> {
+    guarded(|| Ok(outline_of(history, surrogates)?.is_unrecognized()))
+}
+
 #[pyfunction]
 fn mask_observation<'py>(text: &Bound<'py, PyString>, policy: &PyPolicy) -> PyResult<Bound<'py, PyString>> {
     guarded(|| match OneText(convert::bytes_of(text)).mask(&policy.policy) {
@@ -352,6 +359,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(repaired, module)?)?;
         module.add_function(wrap_pyfunction!(fields, module)?)?;
         module.add_function(wrap_pyfunction!(count_chars, module)?)?;
+        module.add_function(wrap_pyfunction!(is_unrecognized, module)?)?;
         module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
         module.add_function(wrap_pyfunction!(wait_after, module)?)?;
         module.add_function(wrap_pyfunction!(scanners, module)?)

@@ -88,7 +88,7 @@ fn warn(
 
 /// Whether a message has text, but neither calls nor results nor a role that rules know; it may have no role.
 pub(super) fn is_of_unknown_role(message: &Message) -> bool {
-    let is_plain = message.shape.is_plain() && message.item == ItemType::Other;
+    let is_plain = message.shape.is_plain() && matches!(message.item, ItemType::Other | ItemType::Unknown);
     is_plain && message.role == Role::Other && message.chars > 0
 }
 

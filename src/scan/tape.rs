@@ -240,6 +240,10 @@ impl<'a> Value for Node<'a> {
         self.entry().kind == ValueKind::True
     }
 
+    fn is_object(&self) -> bool {
+        self.tape.data.get(self.span().start) == Some(&b'{')
+    }
+
     fn offset(&self) -> Option<usize> {
         Some(self.span().start)
     }

@@ -47,6 +47,15 @@ pub(crate) fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) 
             [b"{\"type\":", &json_string(&named)[..], b",\"call_id\":", &id, b",", fields_of_output(&kind), b"}"]
                 .concat()
         }
+        Shape::Interactions | Shape::InteractionsInput => {
+            let (id, name) = (text::<V>(message, Key::Id)?, text::<V>(message, Key::Name)?);
+            object(&[
+                (Key::Type, json_string(b"function_result")),
+                (Key::CallId, json_string(&id)),
+                (Key::Name, json_string(&name)),
+                (Key::Result, no_result),
+            ])
+        }
         Shape::Anthropic => {
             let id = text_in(element::<V>(message, Key::Content, block)?.as_ref(), Key::Id)?;
             object(&[

@@ -20,11 +20,15 @@ pub enum Frame {
     Streams,
     /// The text is the `text` of the one block of a list.
     TextBlocks,
+    /// The text is the one part of a list, with its type.
+    TypedParts,
     /// A frame of a list that contained more than text.
     Blocks,
     /// The text is the `output` of an object, for an observation that was no text.
     Output,
 }
+
+const TEXT_PART: &[u8] = br#"{"type":"text","text":"#;
 
 /// A container of a [`Frame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub(crate) enum Wrap {
     List,
     /// An object with one member.
     Member(Key),
+    /// A part of the type `text`.
+    TextPart,
 }
 
 impl Frame {
@@ -40,6 +46,7 @@ impl Frame {
         match self {
             Frame::Text | Frame::Only | Frame::Json | Frame::Beside | Frame::BesideJson | Frame::Streams => &[],
             Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
+            Frame::TypedParts => &[Wrap::List, Wrap::TextPart],
             Frame::Output => &[Wrap::Member(Key::Output)],
         }
     }
@@ -54,6 +61,7 @@ impl Frame {
         let chars = |wrap: &Wrap| match wrap {
             Wrap::List => 2,
             Wrap::Member(key) => key.name().len() + r#"{"":}"#.len(),
+            Wrap::TextPart => TEXT_PART.len() + 1,
         };
         if self.holds_text() { 0 } else { 2 + self.wraps().iter().map(chars).sum::<usize>() }
     }
@@ -75,6 +83,7 @@ impl Frame {
             match wrap {
                 Wrap::List => out.push(b'['),
                 Wrap::Member(key) => out.extend([b"{\"", key.name().as_bytes(), b"\":"].concat()),
+                Wrap::TextPart => out.extend_from_slice(TEXT_PART),
             }
         }
         text(out);

@@ -2,7 +2,7 @@
 
 use super::parts::{count, observation, texts};
 use super::value::{Place, RawResult, Sink, Value, word};
-use super::words::{ItemType, PairRole, RoleName};
+use super::words::{ItemType, PairRole, RoleName, StepType};
 use super::{BLOCK_KEYS, CONTENT_DEPTH, Key};
 use core::cell::Cell;
 
@@ -49,8 +49,9 @@ impl<'a, V: Value> RawMessage<'a, V> {
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
         let function_call = if role == RoleName::Assistant { get(Key::FunctionCallSnake)? } else { None };
         let blocks = Cell::new(content.as_ref().map_or(0, V::length));
-        let may_be_result =
-            role == RoleName::Tool || pair_role == PairRole::Result || matches!(item, ItemType::CallOutput(_));
+        let may_be_result = role == RoleName::Tool
+            || pair_role == PairRole::Result
+            || matches!(item, ItemType::CallOutput(_) | ItemType::Step(StepType::FunctionResult));
         let is_error = may_be_result
             && reads_errors
             && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())

@@ -9,6 +9,7 @@ mod chat_message;
 mod converse;
 mod frame;
 mod gemini;
+mod interactions;
 mod message;
 mod openai;
 mod parts;
@@ -57,7 +58,7 @@ words::keys! {
     PromptCacheBreakpoint "prompt_cache_breakpoint",
     Stdout "stdout", Stderr "stderr", Operation "operation", Actions "actions",
     ToolName "tool_name", ApprovalRequestId "approval_request_id",
-    Approve "approve", Reason "reason",
+    Approve "approve", Reason "reason", Result "result",
     ThinkingBlocks "thinking_blocks", ReasoningDetails "reasoning_details",
     Format "format",
 }
@@ -82,6 +83,7 @@ const OPENED: Keys = Keys::of(&[
     Key::FunctionResponse,
     Key::FunctionResponseSnake,
     Key::Response,
+    Key::Result,
     Key::ToolUse,
     Key::ToolResult,
     Key::Document,
@@ -104,6 +106,10 @@ pub enum Shape {
     Responses,
     Converse,
     Gemini,
+    /// A step of Gemini's Interactions.
+    Interactions,
+    /// A `user_input` of these with results.
+    InteractionsInput,
     /// Unknown: its owner gives the facts.
     Facts,
 }
@@ -128,6 +134,8 @@ impl Shape {
             Shape::Responses => responses::PATH,
             Shape::Converse => converse::PATH,
             Shape::Gemini => gemini::PATH,
+            Shape::Interactions => interactions::PATH,
+            Shape::InteractionsInput => interactions::INPUT_PATH,
         }
     }
 
@@ -136,7 +144,26 @@ impl Shape {
         match self {
             Shape::Converse => (Key::Content, Frame::TextBlocks),
             Shape::Gemini => (Key::Parts, Frame::TextBlocks),
+            Shape::Interactions | Shape::InteractionsInput => (Key::Content, Frame::TypedParts),
             _ => (Key::Content, Frame::Text),
+        }
+    }
+
+    /// The first field of a message that recede writes: its role; of a step its type, which is the user's.
+    pub(crate) fn head(self, role: &str) -> (Key, &str) {
+        if self.family() == Shape::Interactions { (Key::Type, "user_input") } else { (Key::Role, role) }
+    }
+
+    /// The shape of the calls that results of this shape answer.
+    pub(crate) fn family(self) -> Shape {
+        if self == Shape::InteractionsInput { Shape::Interactions } else { self }
+    }
+
+    /// The shape of the messages that answer several calls of this shape, if there are such.
+    pub(crate) fn answered_in(self) -> Option<Shape> {
+        match self {
+            Shape::Interactions => Some(Shape::InteractionsInput),
+            shape => shape.has_blocks().then_some(shape),
         }
     }
 
@@ -152,7 +179,7 @@ impl Shape {
 
     /// Whether each message is at most one call.
     pub(crate) fn is_one_call(self) -> bool {
-        matches!(self, Shape::ChatMessage | Shape::Responses)
+        matches!(self, Shape::ChatMessage | Shape::Responses | Shape::Interactions)
     }
 
     /// The path from a result to its id: from its block, or from its message.
@@ -161,7 +188,7 @@ impl Shape {
             Shape::ChatMessage => &[Key::PairId],
             Shape::Anthropic => &[Key::ToolUseId],
             Shape::Responses if item == ItemType::ApprovalResponse => &[Key::ApprovalRequestId],
-            Shape::Responses => &[Key::CallId],
+            Shape::Responses | Shape::Interactions | Shape::InteractionsInput => &[Key::CallId],
             Shape::Converse => &[Key::ToolResult, Key::ToolUseIdCamel],
             Shape::Gemini => &[],
             Shape::Plain | Shape::OpenAi | Shape::Facts => &[Key::ToolCallId],
@@ -180,7 +207,7 @@ impl Shape {
 
     /// Whether results may name their tool, which is then known without their call.
     pub(crate) fn may_name_results(self) -> bool {
-        matches!(self, Shape::OpenAi | Shape::Facts)
+        matches!(self.family(), Shape::OpenAi | Shape::Interactions | Shape::Facts)
     }
 
     /// Whether a call that has a name can be answered without an id.
@@ -194,6 +221,7 @@ impl Shape {
             "anthropic" => Some(Shape::Anthropic),
             "converse" => Some(Shape::Converse),
             "gemini" => Some(Shape::Gemini),
+            "interactions" => Some(Shape::Interactions),
             "responses" => Some(Shape::Responses),
             _ => None,
         }
@@ -231,7 +259,7 @@ impl Shape {
 
     /// Whether an API of this shape accepts system messages among the others.
     pub(crate) fn takes_system_messages(self) -> bool {
-        !matches!(self, Shape::Anthropic | Shape::Converse | Shape::Gemini)
+        !matches!(self.family(), Shape::Anthropic | Shape::Converse | Shape::Gemini | Shape::Interactions)
     }
 
     /// Whether an API of this shape refuses messages of one role in a row.
@@ -272,6 +300,7 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::ApprovalRequestId,
     Key::ThinkingBlocks,
     Key::ReasoningDetails,
+    Key::Result,
 ]);
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
@@ -318,6 +347,8 @@ pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Re
         Shape::ChatMessage
     } else if openai::read(&message, sink)? {
         Shape::OpenAi
+    } else if let Some(shape) = interactions::read(&mut message, sink)? {
+        shape
     } else if anthropic::read(&mut message, sink)? {
         Shape::Anthropic
     } else if responses::read(&message, sink)? {
@@ -330,7 +361,11 @@ pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Re
         match message.content {
             _ if message.item == ItemType::Reasoning => {} // thinking is not counted
             Some(_) => message.content(sink)?,
-            None => opaque(&message, sink)?,
+            None => {
+                if opaque(&message, sink)? && message.item == ItemType::Other {
+                    message.item = ItemType::Unknown;
+                }
+            }
         }
         if let Some(call) = present(message.function_call.as_ref()).filter(|_| message.content.is_some()) {
             count(call.size(1)?, sink);
@@ -349,13 +384,13 @@ fn part_type<V: Value>(part: &V::Object) -> Result<PartType, V::Stop> {
     Ok(word(V::get(part, Key::Type)?.as_ref(), PartType::of))
 }
 
-/// Counts a message of an unknown shape as JSON, or as the image that it is.
+/// Counts a message of an unknown shape as JSON, or as the image that it is. Returns whether it has something unknown.
 #[cold]
-fn opaque<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+fn opaque<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
     let kind = V::get(message.object, Key::Type)?;
     if word(kind.as_ref(), |kind| kind == b"image_generation_call") {
         sink.image();
-        return Ok(());
+        return Ok(false);
     }
     let role = V::get(message.object, Key::Role)?.map_or(Ok(0), |role| member_chars(Key::Role, &role))?;
     let chars = size_of::<V>(message.object, 0)?.saturating_sub(role);
@@ -365,5 +400,5 @@ fn opaque<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<
             sink.unread();
         }
     }
-    Ok(())
+    Ok(chars > "{}".len())
 }

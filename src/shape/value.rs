@@ -22,6 +22,10 @@ pub(crate) trait Value: Sized {
     fn length(&self) -> usize;
     fn is_null(&self) -> bool;
     fn is_true(&self) -> bool;
+    /// Whether it is an object, also where that is not recorded.
+    fn is_object(&self) -> bool {
+        self.object().is_some()
+    }
     /// The first byte, if the input was bytes.
     fn offset(&self) -> Option<usize> {
         None
@@ -83,6 +87,8 @@ pub(crate) struct RawResult<'a, V> {
     pub block: usize,
     /// Whether the result is flagged as an error.
     pub is_error: bool,
+    /// Whether it is never masked.
+    pub is_pinned: bool,
     /// The frame of its text.
     pub frame: Frame,
     /// The characters besides its text.
@@ -92,7 +98,17 @@ pub(crate) struct RawResult<'a, V> {
 impl<'a, V: Value> RawResult<'a, V> {
     /// A result whose observation is text.
     pub(crate) fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
-        RawResult { id, name: None, name_use: NameUse::BesideId, value, block, is_error, frame: Frame::Text, chars: 0 }
+        RawResult {
+            id,
+            name: None,
+            name_use: NameUse::BesideId,
+            value,
+            block,
+            is_error,
+            is_pinned: false,
+            frame: Frame::Text,
+            chars: 0,
+        }
     }
 }
 

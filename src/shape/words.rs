@@ -149,6 +149,8 @@ pub enum ToolKind {
     ApplyPatch,
     /// `tool_search`.
     Search,
+    /// A tool that Gemini runs itself.
+    OfGemini,
 }
 
 impl ToolKind {
@@ -161,6 +163,8 @@ impl ToolKind {
             b"shell" => ToolKind::Shell,
             b"apply_patch" => ToolKind::ApplyPatch,
             b"tool_search" => ToolKind::Search,
+            b"code_execution" | b"google_search" | b"google_maps" | b"url_context" => ToolKind::OfGemini,
+            b"file_search" | b"retrieval" | b"processing" | b"mcp_server_tool" => ToolKind::OfGemini,
             _ => ToolKind::Other,
         }
     }
@@ -182,6 +186,25 @@ pub enum ItemType {
     ApprovalResponse,
     /// `compaction`: what the provider has made of all that precedes it.
     Compaction,
+    /// A step of Gemini's Interactions; its calls are [`ItemType::Call`].
+    Step(StepType),
+    /// `tool_search_result`, and a result with functions: tools that the model may call later.
+    ToolDefinitions,
+    /// Of no known type, and without a content.
+    Unknown,
+}
+
+/// A kind of step of Gemini's Interactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepType {
+    UserInput,
+    ModelOutput,
+    Thought,
+    FunctionCall,
+    FunctionResult,
+    /// A call of a tool that the provider runs.
+    ProviderCall,
+    ProviderResult,
 }
 
 impl ItemType {
@@ -193,7 +216,18 @@ impl ItemType {
         if let Some(tool) = name.strip_suffix(b"_call_output") {
             return ItemType::CallOutput(ToolKind::of(tool));
         }
+        if let Some(tool) = name.strip_suffix(b"_result") {
+            return match ToolKind::of(tool) {
+                ToolKind::Function => ItemType::Step(StepType::FunctionResult),
+                ToolKind::OfGemini => ItemType::Step(StepType::ProviderResult),
+                ToolKind::Search => ItemType::ToolDefinitions,
+                _ => ItemType::Other,
+            };
+        }
         meaning! { name,
+            b"user_input" => ItemType::Step(StepType::UserInput),
+            b"model_output" => ItemType::Step(StepType::ModelOutput),
+            b"thought" => ItemType::Step(StepType::Thought),
             b"tool_search_output" => ItemType::ToolSearchOutput,
             b"reasoning" => ItemType::Reasoning,
             b"mcp_approval_request" => ItemType::ApprovalRequest,
@@ -201,6 +235,11 @@ impl ItemType {
             b"compaction" | b"compaction_summary" => ItemType::Compaction,
             _ => ItemType::Other,
         }
+    }
+
+    /// Whether it is of Gemini's Interactions alone.
+    pub(super) fn is_step(self) -> bool {
+        matches!(self, ItemType::Step(_) | ItemType::ToolDefinitions)
     }
 
     /// Whether the model makes it, whatever its role is.
@@ -243,6 +282,10 @@ pub(crate) enum PartType {
     ServerResult,
     /// `compaction`: what the provider has made of all that precedes it.
     Compaction,
+    /// `function_result`: a result in a step of Gemini's Interactions.
+    FunctionResult,
+    /// `function`: a tool in such a result, which the model may then call.
+    Function,
 }
 
 impl PartType {
@@ -258,6 +301,8 @@ impl PartType {
             b"tool_reference" => PartType::ToolReference,
             b"thinking" | b"redacted_thinking" => PartType::Thinking,
             b"compaction" => PartType::Compaction,
+            b"function_result" => PartType::FunctionResult,
+            b"function" => PartType::Function,
             _ => PartType::of_server(name),
         }
     }

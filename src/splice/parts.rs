@@ -11,7 +11,7 @@ pub(super) fn part_of(key: &str, frame: Frame, part: &[u8]) -> PartFacts {
     let whole = Span { start: 0, end: part.len() };
     let is_marked = FIELDS.iter().any(|field| scan::member(part, whole, field.as_bytes()).is_some());
     // The first part decides on the shape.
-    let first: &[u8] = if frame == Frame::Text { b"{\"type\":\"text\"}" } else { b"{\"text\":\"\"}" };
+    let first: &[u8] = if frame == Frame::TextBlocks { b"{\"text\":\"\"}" } else { b"{\"type\":\"text\"}" };
     let message = [b"{\"role\":\"user\",\"", key.as_bytes(), b"\":[", first, b",", part, b"]}"].concat();
     let mut outline = Outline::default();
     let _ = scan::scan_message(&message, 0, true, &mut outline);

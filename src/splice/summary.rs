@@ -7,8 +7,9 @@ use crate::text::encode_text;
 
 /// The message of a summary.
 pub(crate) fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"role\":\"");
-    encode_text(summary.role.as_bytes(), out);
+    let (head, word) = summary.shape.head(&summary.role);
+    out.extend([b"{\"", head.name().as_bytes(), b"\":\""].concat());
+    encode_text(word.as_bytes(), out);
     out.extend([b"\",\"", summary.shape.text().0.name().as_bytes(), b"\":"].concat());
     summary_content(summary, out);
     out.push(b'}');

@@ -20,6 +20,11 @@ from openai.types.chat import (
 )
 from typing_extensions import get_type_hints
 
+try:
+    from google.genai import interactions
+except ImportError:  # its steps are not listed then
+    interactions = None  # type: ignore[assignment]
+
 import recede
 from support import assistant, call, mask, result, tool_result, tool_use, user
 
@@ -76,6 +81,17 @@ RESULT_PARTS = {
     "browser_state": "masked with its result",
     "tool_reference": NAMES_TOOLS,
 }
+_BY_GOOGLE = (
+    "code_execution google_search google_maps url_context file_search retrieval processing tool_search mcp_server_tool"
+).split()
+STEPS = {
+    **dict.fromkeys(("user_input", "model_output"), "message"),
+    "thought": "thinking",
+    "function_call": "call",
+    "function_result": "result",
+    **{f"{name}_{half}": PROVIDER for name in _BY_GOOGLE for half in ("call", "result")},
+}
+CONTENTS = {"text": "text", **dict.fromkeys(("image", "audio", "document", "video"), "image")}
 ROLES = {
     **dict.fromkeys(("developer", "system", "user", "assistant"), "message"),
     "tool": "result",
@@ -122,10 +138,28 @@ UNIONS = {
     ),
 }
 
+if interactions is not None:
+    UNIONS |= {
+        "steps": Union(interactions.StepParam, STEPS, lambda step: [step]),
+        "content of steps": Union(
+            interactions.ContentParam, CONTENTS, lambda part: [{"type": "user_input", "content": [part]}]
+        ),
+        "parts of results of steps": Union(
+            interactions.FunctionResultSubcontentParam,
+            {**CONTENTS, "function": NAMES_TOOLS},
+            lambda part: [
+                {"type": "function_call", "id": "1", "name": "f", "arguments": {}},
+                {"type": "function_result", "call_id": "1", "name": "f", "result": [part]},
+            ],
+        ),
+    }
+
 
 def members(hint: Any) -> Iterator[Any]:
     """The members of a union, and of unions in it."""
-    if typing.get_origin(hint) is typing.Annotated:
+    if hasattr(hint, "__value__"):  # a named union
+        yield from members(hint.__value__)
+    elif typing.get_origin(hint) is typing.Annotated:
         yield from members(typing.get_args(hint)[0])
     elif typing.get_origin(hint) is typing.Union:
         for one in typing.get_args(hint):
@@ -149,6 +183,8 @@ def sample(hint: Any, depth: int = 0) -> Any:
     """A value of a type, with long texts wherever it takes a text; without cache marks."""
     origin: Any = typing.get_origin(hint)
     arguments = typing.get_args(hint)
+    if hasattr(hint, "__value__"):
+        return sample(hint.__value__, depth)
     if origin is Literal:
         return arguments[0]
     if origin is typing.Annotated:
@@ -189,7 +225,8 @@ def test_a_type_is_what_the_list_says(name: str, member: Any, kind: str) -> None
     union, value = UNIONS[name], sample(member)
     listed = union.kinds[kind]
     history = [*union.place(value), assistant("done")]
-    base = recede.count_chars([*union.place({"type": "text", "text": ""}), assistant("done")]) if kind in PARTS else 0
+    is_part = kind in PARTS or kind in CONTENTS
+    base = recede.count_chars([*union.place({"type": "text", "text": ""}), assistant("done")]) if is_part else 0
     chars = recede.count_chars(history) - base
     view = mask(history, keep_results=0)
     findings = [finding.kind for finding in recede.check_pairs(union.place(value)).findings]

@@ -8,7 +8,7 @@ from generated.draws import Draws
 
 __all__ = ["SHAPES", "Shape", "Shapes"]
 
-Shape = Literal["openai", "anthropic", "responses", "chat_message", "gemini", "converse", "mixed"]
+Shape = Literal["openai", "anthropic", "responses", "chat_message", "gemini", "converse", "interactions", "mixed"]
 
 SHAPES = get_args(Shape)[:-1]
 
@@ -17,6 +17,8 @@ _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png
 _IMAGE_URL = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 _INPUT_IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
 _INLINE_DATA = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+_DATA_IMAGE = {"type": "image", "data": "iVBORw0KGgo=", "mime_type": "image/png"}
+_PROVIDER = ("code_execution", "google_search", "tool_search", "file_search", "mcp_server_tool")
 _CONVERSE_IMAGE = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
 
 
@@ -29,6 +31,8 @@ class Shapes(Draws):
             message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": self._text()}]}
         elif shape == "gemini":
             message = {"role": "user", "parts": self._untyped(_INLINE_DATA)}
+        elif shape == "interactions":
+            message = {"type": "user_input", "content": self._parts("text", _DATA_IMAGE)}
         elif shape == "converse":
             message["content"] = self._untyped(_CONVERSE_IMAGE)
         elif self._chance(5):
@@ -273,6 +277,52 @@ class Shapes(Draws):
             text = {"text": self._text()}
             blocks = [text, *blocks] if not self._whole and self._chance(3) else [*blocks, text]
         return [self._with_extras({"role": "user", "content": blocks})]
+
+    def _interactions_run(self, ids: list[Any]) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = []
+        if self._chance(2):
+            steps.append({"type": "thought", "signature": "c2ln"})
+        if self._chance(8):
+            steps += self._run_by_the_provider()
+        if self._chance(3) or not ids:
+            steps.append({"type": "model_output", "content": self._parts("text", _DATA_IMAGE)})
+        for call_id in ids:
+            step = {"type": "function_call", "id": call_id, "name": self._name_of(call_id), "arguments": {"é": "ls"}}
+            if not self._whole and self._chance(10):
+                step["arguments"] = self._value()
+            steps.append({**step, "signature": ""} if self._chance(3) else step)
+        return steps
+
+    def _run_by_the_provider(self) -> list[dict[str, Any]]:
+        self._calls += 1
+        used = f"srv_{self._calls if self._whole else self._number(1, 3)}"
+        name = self._one_of(*_PROVIDER)
+        halves: list[dict[str, Any]] = [
+            {"type": f"{name}_call", "id": used, "arguments": {"query": "é"}},
+            {"type": f"{name}_result", "call_id": used, "result": self._text(), "signature": "c2ln"},
+        ]
+        return halves if self._whole else halves[self._one_of(0, 0, 1) : self._one_of(2, 2, 1)]
+
+    def _interactions_results(self, ids: list[Any]) -> list[dict[str, Any]]:
+        results: list[dict[str, Any]] = []
+        for call_id in ids:
+            result: dict[str, Any] = {"type": "function_result", "call_id": call_id}
+            if self._whole or not self._chance(6):
+                result["name"] = self._name_of(call_id)
+            if self._chance(4):
+                result["is_error"] = self._one_of(True, True, False, None)
+            kind = self._number(0, 9)
+            if kind <= 6:
+                self._set_observation(result, "result", "text", _DATA_IMAGE)
+            elif kind == 7:
+                result["result"] = [{"type": "text", "text": self._text()}, {"type": "function", "name": "f"}]
+            else:
+                result["result"] = self._one_of({}, {"rows": [self._text()]}, {"text": "x" * 90}, 5, True)
+            results.append(result)
+        if results and self._chance(3):
+            extra = [{"type": "text", "text": self._text()}] if self._chance(4) else []
+            return [{"type": "user_input", "content": [*results, *extra]}]
+        return results
 
 
 def _searched(used: str) -> dict[str, Any]:

@@ -690,9 +690,9 @@ def test_what_clients_of_clouds_do_not_mask_is_refused(cloud: str) -> None:
 @pytest.mark.parametrize(
     ("wrap", "words"),
     [
-        (lambda client: recede.wrap("client"), "must be an Anthropic or OpenAI client"),
-        (lambda client: recede.wrap(openai), "must be an Anthropic or OpenAI client"),
-        (lambda client: recede.wrap(client.messages), "must be an Anthropic or OpenAI client"),
+        (lambda client: recede.wrap("client"), "must be one of Anthropic, OpenAI or google-genai"),
+        (lambda client: recede.wrap(openai), "must be one of Anthropic, OpenAI or google-genai"),
+        (lambda client: recede.wrap(client.messages), "must be one of Anthropic, OpenAI or google-genai"),
         (lambda client: recede.wrap(recede.wrap(client)), "wrapped already"),
         (lambda client: recede.wrap(client, keep="4"), "keep"),
         (lambda client: recede.wrap(client, window=4), "window"),

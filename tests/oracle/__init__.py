@@ -34,6 +34,7 @@ __all__ = [
     "check_pairs",
     "count_chars",
     "fields",
+    "is_unrecognized",
     "mask_observation",
     "reduce",
     "reduce_json",
@@ -90,7 +91,7 @@ def _warn(history: Any, outline: Outline, policy: Policy) -> None:
     """Warn once of what is not understood."""
     types = {message.type or "" for message in outline.unread if message.results}
     roles = {message.role for message in outline.messages if message.is_of_unknown_role}
-    if not policy.is_off and (outline.unread or roles):
+    if not policy.is_off and (outline.unread or roles or outline.is_unrecognized):
         warn(history, outline.is_unrecognized, sorted(types)[:12], sorted(roles)[:12])
 
 
@@ -116,6 +117,10 @@ def repaired(data: bytes, surrogates: bool) -> bytes:
 
 def count_chars(history: list[Any] | bytes, image_chars: int, surrogates: bool = False) -> int:
     return _outline(history, surrogates).chars(image_chars)
+
+
+def is_unrecognized(history: list[Any] | bytes, surrogates: bool = False) -> bool:
+    return _outline(history, surrogates).is_unrecognized
 
 
 def _outline(history: list[Any] | bytes, surrogates: bool) -> Outline:

@@ -13,6 +13,11 @@ CALL_CHARS = 20
 """Characters that a call counts besides its name and arguments."""
 
 
+_ROLES = ("system", "developer", "user", "assistant", "model", "tool")
+_TYPES = ("reasoning", "compaction", "compaction_summary", "tool_search_output")
+"""Types of messages that rules know without calls and results."""
+
+
 @dataclass(slots=True)
 class Call:
     """A tool call."""
@@ -50,6 +55,7 @@ class Result:
     is_error: bool
     text: Text
     takes_name: bool = False  # in the place of an id
+    is_pinned: bool = False  # never masked
 
 
 @dataclass(slots=True)
@@ -79,6 +85,8 @@ class Message:
     halves: list[Half] = field(default_factory=list)
     has_compaction: bool = False  # as a block
     is_signed: bool = False  # made by the agent, with reasoning that a provider may verify
+    is_opaque: bool = False  # it has no content, and is counted as JSON
+    defines_tools: bool = False  # which the model may call later
     blocks: int = 0  # of a content that is a list
     leading_results: int = 0  # leading blocks that are results
 
@@ -103,13 +111,23 @@ class Message:
     @property
     def is_of_unknown_role(self) -> bool:
         """Whether it has text, but neither calls nor results nor a role that rules know."""
-        known = ("system", "developer", "user", "assistant", "model", "tool", None)
-        return self.role not in known and self.shape is None and not self.is_agent_made and self.chars(0) > 0
+        return self.is_unknown and self.role not in (*_ROLES, None) and self.chars(0) > 0
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is of no known shape: no rule knows its type, and it has no content, or no role that one knows."""
+        is_typed = self.type in _TYPES or (self.type or "").endswith("_call")
+        return self.shape is None and not is_typed and (self.is_opaque or self.role not in _ROLES)
+
+    @property
+    def is_never_hidden(self) -> bool:
+        """Whether it defines tools that may be called later, or is of no known shape."""
+        return self.defines_tools or self.is_unknown
 
     @property
     def is_said(self) -> bool:
         """Whether it is a user's text."""
-        return self.role == "user" and not self.is_agent_made and not self.exchanges
+        return self.role == "user" and not self.is_agent_made and not self.exchanges and not self.is_unknown
 
     @property
     def block_count(self) -> int:
@@ -144,9 +162,9 @@ class Outline:
 
     @property
     def is_unrecognized(self) -> bool:
-        """Whether there are characters, and all of them are those of messages of unknown shapes."""
-        chars = sum(message.chars(1) for message in self.unread if not message.results)
-        return 0 < chars == self.chars(1)
+        """Whether there are characters, all of them in messages without a content and of no known type."""
+        counted = [message for message in self.messages if message.chars(1)]
+        return bool(counted) and all(message.is_opaque and message.is_unknown for message in counted)
 
     def chars(self, image_chars: int) -> int:
         return sum(message.chars(image_chars) for message in self.messages)

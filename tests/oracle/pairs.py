@@ -53,7 +53,8 @@ class Pairs:
                     first = _first_open(turns, plain_before, message.index)
                     open_calls = [call for one in outline.messages[first : message.index] for call in one.calls]
                     fitting = [call for call in open_calls if self._fit(call, result)]
-                    self._pair(result, min(fitting, key=_place, default=again.get(result.index)))
+                    fitting.sort(key=lambda call: (call.id is not None, *_place(call)))
+                    self._pair(result, next(iter(fitting), again.get(result.index)))
         tail = _tail([message.results for message in outline.messages])
         self.is_open = [
             not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
@@ -92,7 +93,7 @@ class Pairs:
 
     def _fit(self, call: Call, result: Result) -> bool:
         """Whether an open call and a result pair by their place."""
-        is_free = call.shape is result.shape and not self.is_answered[call.index]
+        is_free = call.shape.name == result.shape.name and not self.is_answered[call.index]
         is_of_tool = not call.shape.names_results if result.name is None else call.name == result.name
         return is_free and is_of_tool and (call.id is None or result.id is None)
 
@@ -350,7 +351,7 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     new_messages: dict[tuple[int, Shape], list[Place]] = {}  # end of a turn -> the calls that a new message will answer
     for call in outline.calls:
         end = turns.ends[call.message]
-        sibling = siblings.get((end, call.shape))
+        sibling = siblings.get((end, call.shape.name))
         place = sibling.index if sibling else next_plain[end + 1]
         is_open = end + 1 >= tail
         can_be_answered = _can_be_answered(call, outline.messages[call.message]) and called_again[call.index] >= place
@@ -416,13 +417,13 @@ def _called_again(outline: Outline, turns: Turns) -> list[float]:
 
 def _messages_that_answer(
     outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int], gone: Collection[int]
-) -> dict[tuple[int, Shape], Message]:
-    """For the end of each turn and a shape, the first message right after it that has its results as blocks."""
-    answers: dict[tuple[int, Shape], Message] = {}
+) -> dict[tuple[int, str], Message]:
+    """For the end of a turn and the name of a shape, the first message after it that has its results as blocks."""
+    answers: dict[tuple[int, str], Message] = {}
     for result in outline.results:
         call, shape = pairs.call_of[result.index], result.shape
         if call is not None and shape.results_are_blocks and result.index not in gone:
             end = turns.ends[call.message]
             if end < result.message < next_plain[end + 1]:
-                answers.setdefault((end, shape), outline.messages[result.message])
+                answers.setdefault((end, shape.name), outline.messages[result.message])
     return answers

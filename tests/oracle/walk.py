@@ -116,6 +116,7 @@ class MessageWalk:
         chars = max(0, self.unmarked_size(source, 0) - self.member_chars(source, "role"))
         if chars > len("{}"):
             self.message.own.json_chars += chars
+            self.message.is_opaque = True
             if self.message.type is None:
                 self.outline.unread.append(self.message)
 
@@ -251,6 +252,7 @@ class MessageWalk:
         block: int = 0,
         is_error: bool = False,
         takes_name: bool = False,
+        is_pinned: bool = False,
     ) -> None:
         """Add a result with its observation."""
         assert self.message.shape is not None
@@ -267,6 +269,7 @@ class MessageWalk:
             is_error=is_error,
             text=text,
             takes_name=takes_name,
+            is_pinned=is_pinned,
         )
         self.outline.results.append(result)
         self.message.results.append(result)

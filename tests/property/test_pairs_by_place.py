@@ -126,7 +126,7 @@ def paired(messages: Messages) -> dict[Place, Place]:
                 pairs |= {place: again[place]} if place in again else {}
                 continue
             fitting = [
-                call[0]
+                call
                 for call in calls
                 if call[2] == shape
                 and (name is None or call[4] == name)
@@ -135,7 +135,8 @@ def paired(messages: Messages) -> dict[Place, Place]:
                 and is_open(messages, results, call[0][0], index)
             ]
             if fitting:
-                pairs[place] = min(fitting, key=lambda call: (-call[0], call[1]))
+                rule = min(fitting, key=lambda call: (call[3] is not None, -call[0][0], call[0][1]))
+                pairs[place] = rule[0]
             elif place in again:
                 pairs[place] = again[place]
     return pairs

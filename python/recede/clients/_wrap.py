@@ -17,6 +17,7 @@ from recede._bodies import kept_words
 from recede._encodable import warn_once
 from recede._off import is_off
 from recede._report import BoundaryMove
+from recede.clients._genai import is_genai, wrapped_genai
 from recede.clients._requests import SOCKETS, Answered, ModelProvider, history_key, is_covered, refuse_messages
 from recede.masker import Masker
 from recede.reduction._options import OPTIONS
@@ -143,7 +144,10 @@ def _own_summarizer(client: Any, package: str) -> Any:
     async def awaited(messages: list[Any], previous: str | None) -> Any:
         return await summarize(messages, previous)
 
-    return awaited if inspect.iscoroutinefunction(client._prepare_options) else summarize
+    is_async = inspect.iscoroutinefunction(
+        client.models.generate_content if package == "gemini" else client._prepare_options
+    )
+    return awaited if is_async else summarize
 
 
 def _note(request: Any) -> None:
@@ -171,14 +175,15 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
     package = {base.__module__.partition(".")[0] for base in kind.__mro__} & _PROVIDERS
     if hasattr(client, "_recede_masker"):
         raise TypeError("the client is wrapped already: wrap the original one")
-    if not package or not all(hasattr(client, hook) for hook in _HOOKS):
+    of_google = is_genai(client)
+    if not of_google and (not package or not all(hasattr(client, hook) for hook in _HOOKS)):
         raise TypeError(
-            f"client must be an Anthropic or OpenAI client, or its async variant, not {kind.__name__}; for the "
-            "messages of others use a recede.masker.Masker"
+            f"client must be one of Anthropic, OpenAI or google-genai, or its async variant, not {kind.__name__}; for "
+            "the messages of others use a recede.masker.Masker"
         )
     providers = ModelProvider(None, options)
     if masker is None:
-        name = package.pop()
+        name = "gemini" if of_google else package.pop()
         if options.get("summarizer") == "model":
             options["summarizer"] = _own_summarizer(client, name)
         providers = ModelProvider(name, options)
@@ -187,6 +192,8 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
     elif not isinstance(masker, Masker):
         raise TypeError(f"masker must be a recede.masker.Masker or None, not {type(masker).__name__}")
+    if of_google:
+        return wrapped_genai(client, masker, providers)
     wrapped = client.copy()
     wrapped.__class__ = _class_of(kind, masker, providers)
     if hasattr(client, "websocket_base_url"):
@@ -208,25 +215,28 @@ def wrap(
     summarizer: Summarizer | Literal["model"] | None = None,
     **options: Unpack[Options],
 ) -> _Client:
-    """A client of Anthropic or OpenAI whose requests send views; by default with a break-even boundary.
+    """A client of Anthropic, OpenAI or google-genai whose requests send views; by default with a break-even boundary.
 
     It is a copy of the client with the same type and methods, and shares its connections. It masks the messages of
     `messages.create` and `.stream` of Anthropic, those of ``beta`` too, of `chat.completions.create`, `.parse` and
     `.stream`, and the input of `responses.create`, `.parse` and `.stream`; also with `with_options`,
     `with_raw_response` and `with_streaming_response`, and where they are only counted. The lists that are given stay as
     they are: pass the whole history each time. An input that continues a response which OpenAI has stored is sent as it
-    is.
+    is. Of google-genai it masks the steps of `interactions.create`, also of ``client.aio`` and streamed, unless the
+    provider keeps the history (``previous_interaction_id``, ``agent``, ``continuation_token`` without input).
 
     The boundary moves where that pays at the prices of the model that a conversation's first request names, or the
     provider's usual ones, unless a `provider` is named; later requests keep them, so that views do not change where the
     model does. As long as no message of Anthropic's has a cache mark, and neither has the top level of the request,
     there is no cache to spare: views are those for ``provider="none"``, until an answer shows that there is one.
 
-    Any other call that would send messages (batches, threads, `responses.compact`, WebSockets) raises a TypeError.
+    Any other call that would send messages (batches, threads, `responses.compact`, WebSockets, `generate_content`)
+    raises a TypeError.
     With ``RECEDE_OFF=1`` in the environment everything is sent as it is given.
 
     Args:
-        client: an `Anthropic` or `OpenAI`, an async one, or one of their variants, such as `AzureOpenAI`.
+        client: an `Anthropic` or `OpenAI`, an async one, or one of their variants, such as `AzureOpenAI`; a
+            ``google.genai.Client``, or its ``aio``.
         masker: the `Masker` to use, for its `masks`, `count_tokens` and `recall`; by default one with the options.
         recall: as for `Masker`: placeholders name handles, for the tool `recede.masker.recall_tool`. Give a masker to
             answer its calls with `Masker.recall`.
@@ -244,7 +254,7 @@ def wrap(
         >>> import recede
         >>> recede.wrap("https://api.example.com")
         Traceback (most recent call last):
-        TypeError: client must be an Anthropic or OpenAI client, or its async variant, not str; for the messages of...
+        TypeError: client must be one of Anthropic, OpenAI or google-genai, or its async variant, not str; for the...
     """
     own = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
     refuse_unknown(options, own)

@@ -186,7 +186,7 @@ class DictReader(DictComparison):
     def key(self, messages: list[Any]) -> Hashable:
         """A key that conversations that begin alike have in common."""
         for message in messages[:_FIRST_MESSAGES]:
-            if isinstance(message, dict) and message.get("role") == "user":
+            if isinstance(message, dict) and (message.get("role") == "user" or message.get("type") == "user_input"):
                 return _content_of(message)
         return None
 

@@ -168,8 +168,9 @@ class AnswerReader:
 
     def _take(self, value: dict[str, Any]) -> None:
         """Add an event's counts to those of earlier events: Anthropic's first has the input, its last the output."""
-        # Anthropic's first event, and the last one of Responses, have the answer in a field.
-        holder = next((value[name] for name in ("message", "response") if isinstance(value.get(name), dict)), value)
+        # Anthropic's first event, and the last one of Responses and of Interactions, have the answer in a field.
+        holders = ("message", "response", "interaction")
+        holder = next((value[name] for name in holders if isinstance(value.get(name), dict)), value)
         for name in ("model", "modelVersion"):
             if isinstance(holder.get(name), str):
                 self.model = holder[name][:100]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede._agents import USER_TOOLS, Agent, agent_named, texts_of
-from recede._bodies import KEPT_BY_PROVIDER, history_of, kept_words, loads
+from recede._bodies import CONTINUED, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._models import UnknownModels, model_row
@@ -213,7 +213,8 @@ class RequestMasker:
 
         Returns:
             The body to send, and what was done. A request without a history, whose history the provider keeps
-            (``thread``, ``previous_response_id``, ``conversation``), or whose body cannot be read, is to be sent as
+            (``thread``, ``previous_response_id``, ``previous_interaction_id``, ``conversation``, for Interactions also
+            ``agent``, or ``continuation_token`` without input), or whose body cannot be read, is to be sent as
             it is.
 
         Example:
@@ -274,18 +275,24 @@ class RequestMasker:
     ) -> MaskedRequest:
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
         try:
-            request = _engine.engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
-        except RecedeError:
+            request = _engine.engine.Request(plain, route.kept)  # it refuses what would take very much memory
+        except RecedeError as error:
             if check_model is not None:
                 check_model(model_of(path, _model_in(plain)))
-            raise
+            is_continued = getattr(error, "kind", None) == "history"
+            if not is_continued or not self._say_kept(loads(plain), (*route.kept, CONTINUED)):
+                raise
+            return MaskedRequest(body)
         model = model_of(path, request.model)
         if check_model is not None:
             check_model(model)
         if _is_off(headers):
             return MaskedRequest(body)
         if request.is_kept_by_provider:
-            self._say_kept(plain)
+            values = zip(route.kept, _engine.engine.fields(plain, False, [*route.kept]), strict=True)
+            # What is longer than `false` is something; only what may be nothing is read.
+            given = {name: len(value) > 5 or loads(value) for name, value in values if value is not None}
+            self._say_kept(given, route.kept)
             return MaskedRequest(body)
         points = request.points()
         static, costs = 0, None
@@ -331,6 +338,7 @@ class RequestMasker:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)
         if not route.is_counted:
+            self._without_results.read(lambda: history_of(plain))
             self._without_results.note(lambda: len(history_of(plain)), lambda: bool(done.tools))
         moves = done.boundary_moves
         return MaskedRequest(
@@ -398,13 +406,12 @@ class RequestMasker:
         if found is not None and shows_cache(found, masked.around_chars):
             self._ledger.note_served(masked.points[-1], self._clock())
 
-    def _say_kept(self, plain: bytes) -> None:
-        """Warn, once in a process, about a history that the provider keeps."""
-        values = zip(KEPT_BY_PROVIDER, _engine.engine.fields(plain, False, [*KEPT_BY_PROVIDER]), strict=True)
-        # What is longer than `false` is something; only what may be nothing is read.
-        words = kept_words({name: len(value) > 5 or loads(value) for name, value in values if value is not None})
+    def _say_kept(self, request: Any, fields: Sequence[str]) -> bool:
+        """Warn, once in a process, about a history that the provider keeps. Returns whether a field says so."""
+        words = kept_words(request, fields) if isinstance(request, dict) else None
         if words is not None and not IS_OFF:
             warn_once(words)
+        return words is not None
 
     def _masked_at(self, request: Any, policy: Any, cold: list[int], costs: Any, at: Any, texts: Any) -> Any:
         """Mask a request that has summaries, and count the tokens of their texts."""

@@ -8,6 +8,7 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from recede._bodies import KEPT_BY_PROVIDER, KEPT_INTERACTION
 from recede._hosts import Host, host_row
 from recede.proxy._keys import gemini_key, has_login
 
@@ -24,6 +25,7 @@ class Route(NamedTuple):
     provider: str  # a name of `recede.costs.PRESETS`
     is_counted: bool = False  # tokens are only counted: nothing is sent to a model
     names_model: bool = False  # the path has the model, and says nothing of the host: that of a cloud
+    kept: tuple[str, ...] = KEPT_BY_PROVIDER  # fields by which the provider keeps the history
 
 
 _ROUTES = {
@@ -33,6 +35,7 @@ _ROUTES = {
     "/responses": Route("openai"),
     "/responses/input_tokens": Route("openai", is_counted=True),
     "/responses/compact": Route("openai"),
+    "/interactions": Route("gemini", kept=KEPT_INTERACTION),
     ":generateContent": Route("gemini"),
     ":streamGenerateContent": Route("gemini"),
 }
@@ -48,6 +51,7 @@ _OF_CLOUDS = {
 OF_MESSAGES = ("/messages", "/messages/count_tokens")
 """Paths of clients of Anthropic that take the version for a part of the base URL."""
 _OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
+_INTERACTIONS = re.compile(r"/v1[a-z]*/interactions(?:/|$)")
 _WITHOUT_VERSION = frozenset({"/models", *_ROUTES})
 
 
@@ -57,7 +61,7 @@ def route_of(path: str) -> Route | None:
     path = f"/v1{path}" if path in OF_MESSAGES else path
     route = next((route for end, route in _ROUTES.items() if path.endswith(end)), None)
     route = route or next((route for pattern, route in _OF_CLOUDS.items() if pattern.search(path)), None)
-    return Route("gemini") if route is not None and path.startswith(_OF_GEMINI) else route
+    return route._replace(provider="gemini") if route is not None and path.startswith(_OF_GEMINI) else route
 
 
 # Gemini, Vertex; Bedrock; Azure.
@@ -82,7 +86,8 @@ def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route
     names = {name.lower() for name in headers}
     place = path.partition("?")[0]
     keys = set()
-    if place.startswith(_OF_GEMINI) or gemini_key(path) or any(name.startswith("x-goog-") for name in names):
+    is_place = place.startswith(_OF_GEMINI) or _INTERACTIONS.match(place)
+    if is_place or gemini_key(path) or any(name.startswith("x-goog-") for name in names):
         keys.add("gemini")
     if "x-api-key" in names or any(name.startswith("anthropic-") for name in names):
         keys.add("anthropic")

@@ -59,6 +59,9 @@ def call_of(path: str, headers: Mapping[str, str], model: str | None, asked: Ask
             "contents": [{"role": "user", "parts": [{"text": text}]}],
             "generationConfig": {"maxOutputTokens": _MAX_TOKENS},
         }
+    elif place.endswith("/interactions"):
+        config = {"max_output_tokens": _MAX_TOKENS}
+        body = {**named, "system_instruction": PROMPT, "input": text, "generation_config": config, "store": False}
     elif "/responses" in place:
         place = place.removesuffix("/compact")
         body = {**named, "instructions": PROMPT, "input": [user], "max_output_tokens": _MAX_TOKENS, "store": False}
@@ -82,6 +85,10 @@ def text_of_answer(answer: Any) -> str:
     if "candidates" in answer:
         parts = answer["candidates"][0]["content"]["parts"]
         return "".join(part.get("text", "") for part in parts if not part.get("thought"))
+    if "steps" in answer:
+        said = [step for step in answer["steps"] if step.get("type") == "model_output"]
+        parts = [part for step in said for part in step["content"] if part.get("type") == "text"]
+        return "".join(part["text"] for part in parts) if answer["status"] == "completed" else ""
     if "output" in answer:
         contents = [item["content"] for item in answer["output"] if item.get("type") == "message"]
         return "".join(part.get("text", "") for content in contents for part in content)

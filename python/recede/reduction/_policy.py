@@ -36,7 +36,13 @@ _PLAIN = frozenset({str, int, float, bool, type(None), Provider})
 
 # The providers of the shapes that name one. A list of chat messages names nobody: it is planned by Anthropic's rule,
 # which costs little where another serves it; without marks of ours, which its provider may refuse.
-_NAMED = {"anthropic": "anthropic", "converse": "bedrock", "gemini": "gemini", "responses": "openai"}
+_NAMED = {
+    "anthropic": "anthropic",
+    "converse": "bedrock",
+    "gemini": "gemini",
+    "interactions": "gemini",
+    "responses": "openai",
+}
 _UNNAMED = "anthropic"
 _MARKED = "anthropic"  # the shape whose messages take marks
 

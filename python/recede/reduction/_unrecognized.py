@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
+from recede import _engine
 from recede._bodies import history_of
-from recede._errors import meant
+from recede._errors import TranscriptError, meant
 
 _MOST_REQUESTS = 40
 _WITHOUT_RESULTS = (
     "%d requests had no tool result that recede recognizes, so nothing was masked: send the outputs of tools as "
     "results of calls, not as text of the user, or name them in an adapter of recede.masker.Masker"
 )
-_CONTENTS = ("content", "parts", "output")
-_SHAPES = ("type", "tool_calls", "tool_call_id", "function_call", "pairRole")
+_CONTENTS = frozenset({"text", "image", "audio", "document", "video"})
+_KNOWN_SHAPES = (
+    "they stay; recede reads role and content, and other messages of OpenAI, Responses, Anthropic, Converse, Gemini, "
+    "Interactions: convert them"
+)
 _FEW_MESSAGES = 3  # fewer are no conversation
 _ROLES = ("system", "developer", "user", "assistant", "model", "tool")
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
 
 
 def unrecognized(messages: list[Any]) -> str | None:
-    """A warning about a history in which nothing was recognized.
-
-    None if a message has the fields of a shape, or there are no messages, or all of them have a content that is empty.
-    """
+    """Word the warning about a history in which nothing is of a known shape; None if something is, or all is empty."""
     objects = [message for message in messages if isinstance(message, dict)]
-    if any(map(_is_recognized, objects)) or all(map(_is_blank, objects)):
+    types = _shown(message["type"] for message in objects if isinstance(message.get("type"), str))
+    is_contents = all(message.get("type") in _CONTENTS for message in objects)  # of one message, which clients make
+    try:
+        if is_contents or not _engine.engine.is_unrecognized(objects):
+            return None
+    except TranscriptError:
         return None
-    fields = list(dict.fromkeys(str(field)[:_MAX_FIELD_CHARS] for message in objects for field in message))
-    shown = ", ".join(fields[:_MAX_FIELDS]) + (", …" if len(fields) > _MAX_FIELDS else "")
-    return (
-        f"nothing was recognized in {len(objects):,} messages with the fields "
-        f"{shown.encode(errors='backslashreplace').decode()}: "
-        "convert them to a shape that recede reads, such as role and content"
-    )
+    fields = _shown(field for message in objects for field in message)
+    of_types = f" and the types {types}" if types else ""
+    return f"nothing was recognized in {len(objects):,} messages with the fields {fields}{of_types}: {_KNOWN_SHAPES}"
+
+
+def _shown(words: Iterable[Any]) -> str:
+    names = [str(word)[:_MAX_FIELD_CHARS] for word in dict.fromkeys(words)]
+    shown = ", ".join(names[:_MAX_FIELDS]) + (", …" if len(names) > _MAX_FIELDS else "")
+    return shown.encode(errors="backslashreplace").decode()
 
 
 def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str], roles: list[str]) -> None:
@@ -84,6 +92,16 @@ class RequestsWithoutResults:
         self._count = 0
         self._is_settled = False
 
+    def read(self, messages: Callable[[], list[Any]]) -> None:
+        """Say once that nothing in the first request is of a known shape."""
+        if self._count or self._is_settled:
+            return
+        said = unrecognized(messages())
+        if said is not None:
+            from recede._encodable import warn_once
+
+            warn_once(said)
+
     def note(self, messages: Callable[[], int], has_results: Callable[[], bool]) -> None:
         """Count a request with so many messages; one without an answer of the model is no reason for a line."""
         if self._is_settled:
@@ -95,11 +113,3 @@ class RequestsWithoutResults:
 
             self._is_settled = True
             logging.getLogger("recede").warning(_WITHOUT_RESULTS, self._count)
-
-
-def _is_recognized(message: dict[str, Any]) -> bool:
-    return any(message.get(field) for field in _CONTENTS) or any(field in message for field in _SHAPES)
-
-
-def _is_blank(message: dict[str, Any]) -> bool:
-    return not message.keys() - {"role"} or any(field in message and not message[field] for field in _CONTENTS)

@@ -67,7 +67,7 @@ class Facts:
         self.runs = Turns(outline)
         self.pairs = Pairs(outline, self.runs)
         self.tools = [
-            (result.name if result.shape.name == "openai" else None) if call is None else call.name
+            (result.name if result.shape.may_name_results else None) if call is None else call.name
             for result, call in zip(outline.results, self.pairs.call_of, strict=True)
         ]
         # The turn of an observation is the run of its call, or the last run begun before it.

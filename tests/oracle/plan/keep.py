@@ -37,11 +37,15 @@ def published(facts: Facts) -> Keeping:
 def keep_set(
     facts: Facts, start: int, without: Iterable[int] = (), end: int | None = None, ties: Ties = ()
 ) -> set[int]:
-    """The closure of system messages, the newest compaction, those from `start` on, and with a limit of open calls."""
+    """The closure of system messages, the newest compaction, those from `start` on, and with a limit of open calls.
+
+    Definitions of tools are kept too, and what is of no known shape.
+    """
     messages = facts.outline.messages[:end]
     refused = set(without)
     seeds = [message.index for message in messages if message.is_system or message.index >= start]
     seeds += [message.index for message in messages if message.is_compaction][-1:]
+    seeds += [message.index for message in messages if message.is_never_hidden]
     if facts.policy.is_limit:
         is_open = open_calls(facts, len(messages))
         seeds += [call.message for call in facts.outline.calls if is_open[call.index]]

@@ -158,12 +158,14 @@ def _hideable(fold: Fold, reaches: int) -> set[int]:
 
 
 def _with_instructions(fold: Fold) -> set[int]:
-    """The turns that stay: with a result that carries instructions, or with a compaction."""
+    """The turns that stay: with a result that carries instructions, a compaction, or what is never hidden."""
     facts, instructions = fold.facts, carries_instructions(fold.facts)
     found = [
         _turns_of(facts, message.index)
         for message in facts.outline.messages[: fold.end]
-        if message.is_compaction or any(instructions[result.index] for result in message.results)
+        if message.is_compaction
+        or message.is_never_hidden
+        or any(instructions[result.index] for result in message.results)
     ]
     stay = {min(turns) for turns in found if turns and 0 not in turns}
     if alternates(facts.outline):  # or two messages of the user would be in a row

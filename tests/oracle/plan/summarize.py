@@ -84,7 +84,7 @@ def standing(fold: Fold, plan: Plan, given: Given) -> Plan | SummaryRequest:
 
 def _joined(facts: Facts, plan: Plan, summary: Summary) -> int | None:
     """The place of the user's message right before the summary, or else after it, where roles have to alternate."""
-    if not alternates(facts.outline) or summary.message["role"] != "user":
+    if not alternates(facts.outline) or summary.message.get("role") != "user":
         return None
     for place in (summary.place - 1, summary.place):
         if 0 <= place < len(plan.kept):
@@ -119,5 +119,5 @@ def _role(facts: Facts) -> str:
 def _message(facts: Facts, role: str, text: str) -> dict[str, Any]:
     """The summary as a message, in the form of the first shape that has its own."""
     shapes = (message.shape for message in facts.outline.messages if message.shape is not None)
-    shape = next((shape for shape in shapes if shape.part_type is None), PLAIN)
-    return {"role": role, shape.field: shape.content(text)}
+    shape = next((shape for shape in shapes if shape.part_type is None or shape.name == "interactions"), PLAIN)
+    return {**shape.head(role), shape.field: shape.content(text)}

@@ -102,7 +102,8 @@ def carries_instructions(facts: Facts) -> list[bool]:
     """Whether an observation has instructions, such as the words of the user, for each."""
     policy, excluded = facts.policy, matches(facts.tools, facts.policy.exclude_tools)
     return [
-        facts.tools[result.index] in excluded
+        result.is_pinned
+        or facts.tools[result.index] in excluded
         or any(fits(pattern, result.text.joined) for pattern in policy.keep_matching)
         for result in facts.given.results
     ]

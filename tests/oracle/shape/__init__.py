@@ -9,6 +9,7 @@ from oracle.shape.base import Shape
 from oracle.shape.chat_message import ChatMessage
 from oracle.shape.converse import Converse
 from oracle.shape.gemini import Gemini
+from oracle.shape.interactions import Interactions, InteractionsInput
 from oracle.shape.openai import OpenAI
 from oracle.shape.responses import Responses
 from oracle.shape.words import COMMON_KEYS
@@ -18,7 +19,9 @@ __all__ = ["MESSAGE_KEYS", "PLAIN", "Shape", "shape_of"]
 PLAIN: Shape = OpenAI()
 """How a message without calls and results is written."""
 
-_SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), Anthropic(), Responses(), Converse(), Gemini())
+_STEPS = (Interactions(), InteractionsInput())
+
+_SHAPES: tuple[Shape, ...] = (ChatMessage(), OpenAI(), *_STEPS, Anthropic(), Responses(), Converse(), Gemini())
 
 MESSAGE_KEYS = COMMON_KEYS.union(*(shape.message_keys for shape in _SHAPES))
 """Keys that must not be repeated in a message."""

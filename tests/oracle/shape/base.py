@@ -24,6 +24,8 @@ class Shape(ABC):
     """Whether results must come before all other blocks of their message."""
     names_results = False
     """Whether results without an id name their tool."""
+    may_name_results = False
+    """Whether results may name their tool, which is then known without their call."""
     takes_names_for_ids = False
     """Whether a call that has a name can be answered without an id."""
     wants_one_message = False
@@ -61,6 +63,10 @@ class Shape(ABC):
     def path_of_id(self, message: dict[str, Any]) -> tuple[str, ...]:
         """The path to the id of a result of this message."""
         return self.id_path
+
+    def head(self, role: str) -> dict[str, Any]:
+        """The first field of a message that is written: its role, or what tells it."""
+        return {"role": role}
 
     def content(self, text: Any) -> Any:
         """The content of a message with this text alone."""

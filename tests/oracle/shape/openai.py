@@ -18,6 +18,7 @@ class OpenAI(Shape):
     name = "openai"
     message_keys = frozenset({"tool_name"})
     takes_names_for_ids = True
+    may_name_results = True
 
     def fits(self, message: dict[str, Any]) -> bool:
         role = message.get("role")
