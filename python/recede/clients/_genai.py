@@ -57,6 +57,7 @@ def _class_of(kind: Any, client: Any, masker: Masker[Any], providers: ModelProvi
             if name not in made:
                 make = {"aio": wrapped_genai, "interactions": _masking}.get(name)
                 made[name] = _Refusing(found, name) if make is None else make(found, masker, providers)
+                vars(made[name])["_recede_owner"] = client  # which closes its connections once nobody has it
             return made[name]
 
         return property(of)
