@@ -185,15 +185,20 @@ _NO_RESPONSES = (
     "takes chat completions of OpenAI: pass client.chat.completions.create. For client.responses.create make the loop "
     "yourself, with a recede.History for its items"
 )
+_NO_GOOGLE = (
+    "takes no client of Google: make the loop yourself, with a recede.History for the steps of its interactions"
+)
 
 
 def check_create(create: Any, name: str) -> None:
-    """Raise TypeError unless the value is a function, and not a method of OpenAI's client without messages."""
+    """Raise TypeError unless the value is a function, and no method of a client whose answers are not messages."""
     if not callable(create):
         raise TypeError(f"create must be a function such as client.messages.create, not {type(create).__name__}")
     owner = type(getattr(create, "__self__", None))
     if owner.__module__.partition(".")[0] == "openai" and "Completions" not in owner.__name__:
         raise TypeError(f"{name} {_NO_RESPONSES}")
+    if owner.__module__.startswith("google.genai"):
+        raise TypeError(f"{name} {_NO_GOOGLE}")
 
 
 def is_openai(response: Any) -> bool:

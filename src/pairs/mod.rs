@@ -64,6 +64,7 @@ impl Pairs {
                 None => unpaired.push((result, nearest)),
             }
             if !unpaired.is_empty() && result + 1 == outline.results_of(outline.results[result].message as usize).end {
+                unpaired.sort_by_key(|(result, _)| outline.results[*result].id.is_none());
                 self.join_by_place(outline, unpaired.drain(..));
             }
         }

@@ -19,8 +19,8 @@ pub(crate) struct OpenCalls {
 }
 
 impl OpenCalls {
-    /// The call that a result answers by its place, an open one of its tool, rather one without an id. Not both have an id. To be asked
-    /// for the results of a message in order, once those with the id of a call are paired.
+    /// The call that a result answers by its place: an open one of its tool, rather one without an id. Not both have an id. To be asked
+    /// for the results of a message in this order: those with the id of a call, others with an id, those without one.
     pub(crate) fn call_of(
         &mut self,
         outline: &Outline,

@@ -76,14 +76,15 @@ fn warn(
     word_of: impl Fn(usize, Key) -> Option<String>,
 ) -> PyResult<()> {
     let has_roles = outline.messages.iter().any(is_of_unknown_role);
-    if outline.unread.is_empty() && !has_roles || policy.is_off {
+    let is_unrecognized = outline.is_unrecognized();
+    if outline.unread.is_empty() && !has_roles && !is_unrecognized || policy.is_off {
         return Ok(());
     }
     let of_results = outline.unread.iter().map(|message| *message as usize).filter(|one| outline.holds_results(*one));
     let types = first_names(of_results.filter_map(|message| word_of(message, Key::Type)));
     let roles = roles_in(outline, |message| word_of(message, Key::Role));
     let module = history.py().import("recede.reduction._unrecognized")?;
-    module.call_method1(intern!(history.py(), "warn"), (history, outline.is_unrecognized(), types, roles)).map(drop)
+    module.call_method1(intern!(history.py(), "warn"), (history, is_unrecognized, types, roles)).map(drop)
 }
 
 /// Whether a message has text, but neither calls nor results nor a role that rules know; it may have no role.

@@ -205,6 +205,11 @@ impl Session {
         self.write(store)
     }
 
+    /// Whether nothing in it is of a known shape, and that is to be said.
+    pub(crate) fn is_unrecognized(&self) -> bool {
+        !self.policy.is_off && self.log.outline.is_unrecognized()
+    }
+
     /// A message was appended, before which there were so many and the last was one of a run or not.
     fn appended(&mut self, index: usize, was_run: bool) {
         self.decide_provider(index);

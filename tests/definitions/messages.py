@@ -124,6 +124,9 @@ class Messages:
     def has_results(self) -> bool:
         return bool(self._observations())
 
+    def is_unrecognized(self) -> bool:
+        return not self.policy.is_off and self.facts.outline.is_unrecognized
+
     def rewind(self, messages: int) -> None:
         """It is as it was before the next message came."""
         if messages < len(self.messages):

@@ -243,6 +243,8 @@ def test_a_history_takes_the_answers_of_the_client() -> None:
     history.append(user_input("Find it."))
     with serving_interactions(turns=9) as played:
         client = client_of(played.url)
+        with pytest.raises(TypeError, match=r"takes no client of Google: .* a recede\.History for the steps"):
+            recede.designs.Conversation(client.interactions.create)
         for _ in range(9):
             answer = client.interactions.create(model="m", input=history.view(), store=False)
             history.append(answer)
@@ -307,3 +309,15 @@ def test_the_proxy_says_once_what_the_provider_keeps(caplog: pytest.LogCaptureFi
     said = [record.getMessage() for record in caplog.records if record.name == "recede"]
     assert len(said) == 2
     assert masker.mask("POST", "/v1/interactions/v1_1/cancel", {}, b"{}").provider is None
+
+
+def test_a_request_and_its_continuation_are_one_to_the_proxy() -> None:
+    bodies = [{"model": "m", "input": turns_of(count), "store": False} for count in range(1, 30)]
+    maskers = [recede.proxy.RequestMasker(), recede.proxy.RequestMasker()]
+    for body in bodies:
+        plain = json.dumps(body).encode()
+        views = [json.loads(masker.mask("POST", "/v1beta/interactions", {}, plain).body) for masker in maskers]
+        again = json.dumps({**body, "continuation_token": "t"}).encode()
+        gone_on = json.loads(maskers[1].mask("POST", "/v1beta/interactions", {}, again).body)
+        assert views[0] == views[1] == {name: field for name, field in gone_on.items() if name != "continuation_token"}
+    assert masked_in(views[0]) > 0

@@ -48,7 +48,7 @@ class Pairs:
                         self._pair(exchange, self._of_shared(outline, turns, named, exchange))
                 elif exchange.id is not None:
                     nearest[exchange.id] = exchange
-            for result in message.results:
+            for result in sorted(message.results, key=lambda result: result.id is None):
                 if self.call_of[result.index] is None:
                     first = _first_open(turns, plain_before, message.index)
                     open_calls = [call for one in outline.messages[first : message.index] for call in one.calls]

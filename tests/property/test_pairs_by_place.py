@@ -119,14 +119,14 @@ def paired(messages: Messages) -> dict[Place, Place]:
                 pairs[place] = unanswered[0][0]
             elif of_id:
                 again[place] = of_id[-1][0]
-        for place, _, shape, result_id, name in here:
+        for place, _, shape, result_id, name in sorted(here, key=lambda one: one[3] is None):
             if place in pairs:
                 continue
             if shape == "gemini" and name is None:
                 pairs |= {place: again[place]} if place in again else {}
                 continue
             fitting = [
-                call
+                (call[3] is not None, -call[0][0], call[0][1])
                 for call in calls
                 if call[2] == shape
                 and (name is None or call[4] == name)
@@ -135,8 +135,8 @@ def paired(messages: Messages) -> dict[Place, Place]:
                 and is_open(messages, results, call[0][0], index)
             ]
             if fitting:
-                rule = min(fitting, key=lambda call: (call[3] is not None, -call[0][0], call[0][1]))
-                pairs[place] = rule[0]
+                _, message, block = min(fitting)
+                pairs[place] = (-message, block)
             elif place in again:
                 pairs[place] = again[place]
     return pairs

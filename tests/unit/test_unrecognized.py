@@ -30,9 +30,7 @@ from support import assistant, call, user
 def test_messages_of_an_unknown_shape_are_named_by_their_fields(messages: list[Any]) -> None:
     words = unrecognized(messages)
     assert words is not None
-    assert words.startswith(
-        f"nothing was recognized in {len(messages)} messages with the fields {next(iter(messages[0]))}"
-    )
+    assert words.startswith(f"nothing was recognized in messages with the fields {next(iter(messages[0]))}")
 
 
 @pytest.mark.parametrize(
@@ -169,4 +167,4 @@ def test_a_message_that_rules_know_has_no_unknown_role(
 def test_the_command_line_says_once_that_nothing_was_recognized(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text('[{"who": "human", "say": "hi"}]')
     done = recede_command("reduce", tmp_path / "in.json", "--max-input-tokens", 9)
-    assert done.stderr.count(b"nothing was recognized in 1 messages with the fields who, say") == 1
+    assert done.stderr.count(b"nothing was recognized in messages with the fields who, say") == 1

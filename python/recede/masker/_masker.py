@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
 from recede._errors import no_such, without_text
-from recede._objects import plain_message
 from recede._off import is_off
 from recede._steps import drive, drive_async
 from recede._summarizer import Asking, Steps
@@ -197,9 +196,9 @@ class Masker(ConversationFinder[_M]):
             static = rounded_static(static_cost(request, None))
 
         def shown(conversation: KnownConversation) -> tuple[list[BoundaryMove], list[_M]]:
-            if self._reader.copies:
-                self._without_results.read(lambda: list(map(plain_message, messages)))
-            self._without_results.note(messages.__len__, lambda: conversation.session.place(1) is not None)
+            session = conversation.session
+            self._without_results.read(session.is_unrecognized(), messages.copy)
+            self._without_results.note(messages.__len__, lambda: session.place(1) is not None)
             if not conversation.update.within_limit and not self._was_over:
                 self._was_over = True
                 _log.warning("%s", OVER_LIMIT)

@@ -338,7 +338,6 @@ class RequestMasker:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)
         if not route.is_counted:
-            self._without_results.read(lambda: history_of(plain))
             self._without_results.note(lambda: len(history_of(plain)), lambda: bool(done.tools))
         moves = done.boundary_moves
         return MaskedRequest(

@@ -28,16 +28,21 @@ _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
 def unrecognized(messages: list[Any]) -> str | None:
     """Word the warning about a history in which nothing is of a known shape; None if something is, or all is empty."""
     objects = [message for message in messages if isinstance(message, dict)]
-    types = _shown(message["type"] for message in objects if isinstance(message.get("type"), str))
-    is_contents = all(message.get("type") in _CONTENTS for message in objects)  # of one message, which clients make
     try:
-        if is_contents or not _engine.engine.is_unrecognized(objects):
-            return None
+        return _words(objects) if _engine.engine.is_unrecognized(objects) else None
     except TranscriptError:
         return None
+
+
+def _words(messages: list[Any]) -> str | None:
+    """Word the same, where nothing is; None for the contents of one message, which clients make of them."""
+    objects = [message for message in messages if isinstance(message, dict)]
+    types = [message["type"] for message in objects if isinstance(message.get("type"), str)]
+    if len(types) == len(objects) and _CONTENTS.issuperset(types):
+        return None
     fields = _shown(field for message in objects for field in message)
-    of_types = f" and the types {types}" if types else ""
-    return f"nothing was recognized in {len(objects):,} messages with the fields {fields}{of_types}: {_KNOWN_SHAPES}"
+    of_types = f" and the types {_shown(types)}" if types else ""
+    return f"nothing was recognized in messages with the fields {fields}{of_types}: {_KNOWN_SHAPES}"
 
 
 def _shown(words: Iterable[Any]) -> str:
@@ -57,7 +62,7 @@ def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str], ro
     """
     try:
         read = history_of(history) if is_unrecognized and isinstance(history, bytes) else history
-        said = unrecognized(read) if is_unrecognized and isinstance(read, list) else None
+        said = _words(read) if is_unrecognized and isinstance(read, list) else None
     except (RecursionError, ValueError):  # the core reads JSON that Python does not: deeper levels, longer numbers
         said = None
     if types:
@@ -90,16 +95,17 @@ class RequestsWithoutResults:
 
     def __init__(self) -> None:
         self._count = 0
-        self._is_settled = False
+        self._is_settled = self._is_said = False
 
-    def read(self, messages: Callable[[], list[Any]]) -> None:
-        """Say once that nothing in the first request is of a known shape."""
-        if self._count or self._is_settled:
+    def read(self, is_unrecognized: bool, messages: Callable[[], list[Any]]) -> None:
+        """Say once that nothing in a request is of a known shape."""
+        if not is_unrecognized or self._is_said:
             return
-        said = unrecognized(messages())
-        if said is not None:
-            from recede._encodable import warn_once
+        from recede._encodable import warn_once
+        from recede._objects import plain_message
 
+        if (said := _words(list(map(plain_message, messages())))) is not None:
+            self._is_said = True
             warn_once(said)
 
     def note(self, messages: Callable[[], int], has_results: Callable[[], bool]) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._bodies import loads
 from recede._errors import StoreError, TranscriptError
-from recede._objects import plain_message
 from recede._steps import drive
 from recede._summarizer import Asking, Steps
 from recede.reduction._counting import costs_of, counted, cut_costs
@@ -216,7 +215,7 @@ class LiveSession:
         """The same, as steps. Between them the history refuses to be changed."""
         self.prepare()
         self.callbacks.report_moves((yield from self._plan_view()))
-        self._without_results.read(lambda: [plain_message(self.message(place)) for place in range(len(self.core))])
+        self._without_results.read(self.core.is_unrecognized(), lambda: [*map(self.message, range(len(self.core)))])
         self._without_results.note(self.core.__len__, self.core.has_results)
         self.callbacks.is_loading = False
         self.viewed = len(self.core)

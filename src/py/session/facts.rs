@@ -239,6 +239,11 @@ impl PyFactsSession {
         guarded(|| Ok(moves_of(py, &self.shared.change(py, |session, _| Ok(session.moves_from(first)))?)?.to_list()))
     }
 
+    /// Whether nothing in it is of a known shape.
+    fn is_unrecognized(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| Ok(self.shared.look(py, Session::is_unrecognized)))
+    }
+
     /// The place of an observation, by its number, its handle or the id of its call.
     fn place(&self, observation: &Any<'_>) -> PyResult<Option<ResultPlace>> {
         guarded(|| {

@@ -243,6 +243,11 @@ impl PySession {
         guarded(|| Ok(self.shared.look(py, |session| session.unmasked().0 > 0)))
     }
 
+    /// Whether nothing in it is of a known shape.
+    fn is_unrecognized(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| Ok(self.shared.look(py, Session::is_unrecognized)))
+    }
+
     // Views
 
     /// Makes the view current. Returns the new moves of the boundary; or a `SummaryRequest`, to be called again with a summary; or a
