@@ -23,6 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import case_litellm as case
 import litellm
+from interactions_server import serving_interactions
 from sessions import as_dicts, session, shown
 
 from provider_server import serving, text
@@ -58,9 +59,34 @@ def test_the_histories_of_other_calls_are_masked_in_their_own_field() -> None:
     for request, kind in (
         ({"input": items, "previous_response_id": "r"}, "aresponses"),
         ({"input": "Find the bug."}, "aresponses"),
+        ({"input": items, "agent": "deep-research"}, "acreate_interaction"),
         ({"input": ["a", "b"]}, "aembedding"),
     ):
         assert sent(request, kind) is None
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_interactions_are_masked_where_their_hook_runs(is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
+    interactions = pytest.importorskip("litellm.interactions", reason="this LiteLLM has no interactions")
+    litellm.callbacks = [RecedeCallback(keep=2, boundary="sliding")]
+    steps: list[Any] = [{"type": "user_input", "content": [{"type": "text", "text": "Find it."}]}]
+    with serving_interactions(turns=8) as played:
+        while True:
+            given = {"model": "gemini/gemini-3-pro", "input": steps, "store": False}
+            given |= {"api_base": played.url, "api_key": "key"}
+            answer = asyncio.run(interactions.acreate(**given)) if is_async else interactions.create(**given)
+            new = [step for step in answer.steps if step["type"] != "model_output"]
+            if not new:
+                break
+            steps += new
+            for one in new[1:]:
+                result = {"call_id": one["id"], "name": one["name"], "result": "a line\n" * 90}
+                steps.append({"type": "function_result", **result})
+    assert not played.refusals and len(played.requests) == 9
+    results = [step["result"] for step in played.requests[-1]["input"] if step["type"] == "function_result"]
+    masked = [result.startswith("[old tool output cleared") for result in results]
+    assert masked == [is_async] * 6 + [False] * 2
+    assert ("litellm.interactions.create sends raw messages" in caplog.text) != is_async
 
 
 def test_a_view_is_not_masked_again() -> None:

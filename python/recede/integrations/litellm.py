@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recede._bodies import KEPT_BY_PROVIDER, KEPT_INTERACTION
 from recede._off import is_off
 from recede._recall import recall_tool
 from recede.clients._requests import has_message
@@ -29,12 +30,15 @@ _HISTORIES = {
     "anthropic_messages": "messages",
     "responses": "input",
     "aresponses": "input",
+    "acreate": "input",  # of `litellm.interactions`
+    "acreate_interaction": "input",  # the same on the proxy
 }
+_INTERACTIONS = {"acreate", "acreate_interaction"}
 # The fields in which calls of other kinds may have a history, as those that the proxy passes through.
 _FIELDS = ("messages", "input", "contents")
 _BATCHES = {"create_batch", "acreate_batch"}
 # Synchronous calls run no hook that may change their history.
-_SYNC = {"completion", "responses"}
+_SYNC = {"completion": "completion", "responses": "responses", "create": "interactions.create"}
 
 
 class _View(list[Any]):
@@ -54,9 +58,9 @@ class _View(list[Any]):
 class RecedeCallback(Masking, CustomLogger):
     """Masks old tool messages in what LiteLLM sends; the lists that are given to it stay as they are.
 
-    It masks `acompletion`, `aresponses` and `anthropic_messages`, those of a `Router` too, and what the proxy
-    forwards. The synchronous `litellm.completion` and `responses` run no hook that may change their messages, and send
-    them raw, with a warning: call `completion` of this object, or give them a `view`.
+    It masks `acompletion`, `aresponses`, `anthropic_messages` and `interactions.acreate`, those of a `Router` too, and
+    what the proxy forwards. The synchronous `completion`, `responses` and `interactions.create` run no hook that may
+    change their messages, and send them raw, with a warning: call `completion` of this object, or give them a `view`.
 
     Args:
         recall: placeholders name the handle of the result, for the tool `recall_tool`.
@@ -111,8 +115,8 @@ class RecedeCallback(Masking, CustomLogger):
         kind = kwargs.get("call_type")
         if kind in _SYNC and isinstance(messages, (list, tuple)) and not isinstance(messages, _View):
             say(
-                f"litellm.{kind} sends raw messages, since it runs no hook that may change them: call "
-                "acompletion or aresponses, or completion of this RecedeCallback, or give it view(messages)"
+                f"litellm.{_SYNC[kind]} sends raw messages, since it runs no hook that may change them: call the "
+                "async one, or completion of this RecedeCallback, or give it view(messages)"
             )
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
@@ -129,10 +133,10 @@ class RecedeCallback(Masking, CustomLogger):
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> None:
         """Report the usage of an answer."""
-        self._report(request_data.get(_HISTORIES.get(getattr(call_type, "value", call_type), "")), response)
+        self._report(request_data.get(_HISTORIES.get(_kind_of(request_data, call_type), "")), response)
 
     async def _masked(self, request: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        kind = getattr(call_type, "value", call_type)
+        kind = _kind_of(request, call_type)
         key = _HISTORIES.get(kind)
         if is_off():
             return None
@@ -142,7 +146,7 @@ class RecedeCallback(Masking, CustomLogger):
             elif has_message([request.get(field) for field in _FIELDS]):
                 say(f"calls of LiteLLM's kind {kind!r} are sent as they are: mask their messages with view(messages)")
             return None
-        if is_kept(request):
+        if is_kept(request, KEPT_INTERACTION if kind in _INTERACTIONS else KEPT_BY_PROVIDER):
             return None
         if key not in request:
             say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")
@@ -161,3 +165,9 @@ class RecedeCallback(Masking, CustomLogger):
             self.masker.reported(usage, list(sent.given))
         except Exception as error:
             _log.warning("what the provider counted is lost: %s", error)
+
+
+def _kind_of(request: Mapping[str, Any], call_type: Any) -> Any:
+    """The kind of a call; the hooks of the SDK get none for interactions, but their log does."""
+    kind = getattr(call_type, "value", call_type)
+    return kind or getattr(request.get("litellm_logging_obj"), "call_type", None)
