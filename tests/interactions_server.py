@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from interaction_rules import interactions_fault, signature_of
+from provider_rules import fault
+from provider_rules.interactions import signature_of
 
 Step = dict[str, Any]
 
@@ -107,10 +108,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, "application/json", b'{"id":"v1_1","status":"cancelled","steps":[]}')
             return
         played.requests.append(body)
-        fault = interactions_fault(body)
-        if fault is not None:
-            played.refusals.append(fault)
-            error = {"error": {"code": 400, "message": fault, "status": "INVALID_ARGUMENT"}}
+        words = fault("interactions", body)
+        if words is not None:
+            played.refusals.append(words)
+            error = {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}
             self._send(400, "application/json", json.dumps(error).encode())
             return
         answer = played.answer(body)

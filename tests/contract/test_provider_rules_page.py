@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="the rows are played through the proxy")
 pytest.importorskip("anthropic", reason="the client is not installed")
 
-from planted import anthropic_rows, openai_rows, other_rows
+from planted import anthropic_rows, interaction_rows, openai_rows, other_rows
 from planted.known import KNOWN
 
 from provider_rules import RULES
@@ -19,7 +19,7 @@ from support import ROOT
 PAGE = (ROOT / "docs" / "provider-rules.md").read_text(encoding="utf-8")
 _LINES = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| `")]
 ROWS = {name.strip("` "): [cell.strip() for cell in cells] for name, *cells in _LINES}
-PLAYED = {**anthropic_rows.ROWS, **openai_rows.ROWS, **other_rows.ROWS}
+PLAYED = {**anthropic_rows.ROWS, **openai_rows.ROWS, **other_rows.ROWS, **interaction_rows.ROWS}
 # Played beside the rows: what is asked for summaries.
 OF_SUMMARIES = {"anthropic.reasoning_is_not_shown_as_text", "anthropic.finished"}
 

@@ -13,10 +13,10 @@ import pytest
 
 genai = pytest.importorskip("google.genai", reason="these need google-genai")
 
-from interaction_rules import signature_of
 from interactions_server import Interactions, serving_interactions
 
 import recede
+from provider_rules.interactions import signature_of
 from recede._encodable import warn_once
 
 TURNS = 60

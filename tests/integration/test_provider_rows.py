@@ -16,7 +16,7 @@ pytest.importorskip("anthropic", reason="the client is not installed")
 pytest.importorskip("openai", reason="the client is not installed")
 
 from paying import CHEAP
-from planted import anthropic_rows, openai_rows, other_rows
+from planted import anthropic_rows, interaction_rows, openai_rows, other_rows
 from planted.doors import DOORS, DOTS, NAMES, POLICIES, answering, doors_of, is_question
 from planted.known import title_of
 from planted.playing import APIS, Body, Row, play
@@ -27,7 +27,7 @@ from support import assistant, function_call, function_call_output, tool_result,
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model:DeprecationWarning")
 
-ROWS: dict[str, Row] = {**anthropic_rows.ROWS, **openai_rows.ROWS, **other_rows.ROWS}
+ROWS: dict[str, Row] = {**anthropic_rows.ROWS, **openai_rows.ROWS, **other_rows.ROWS, **interaction_rows.ROWS}
 
 
 QUICK_DOORS = ("reduce", "History", "Masker", "RequestMasker")  # the others wait for servers

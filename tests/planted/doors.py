@@ -19,7 +19,14 @@ from recede._summarizer import PROMPT
 from recede.masker import Masker
 from recede.proxy import RequestMasker
 
-NAMES = {"gemini": "gemini", "converse": "bedrock", "anthropic": "anthropic", "responses": "openai", "chat": "openai"}
+NAMES = {
+    "gemini": "gemini",
+    "interactions": "gemini",
+    "converse": "bedrock",
+    "anthropic": "anthropic",
+    "responses": "openai",
+    "chat": "openai",
+}
 
 
 def summarize(messages: Any, previous: str | None) -> str:
@@ -157,7 +164,9 @@ POLICIES: dict[str, Body] = {
 
 def doors_of(api: str) -> list[str]:
     """The doors that take the requests of an API."""
-    missing = {"gemini": ("wrap",), "converse": ("RequestMasker", "wrap", "proxy")}.get(api, ())
+    missing = {"gemini": ("wrap",), "interactions": ("wrap",), "converse": ("RequestMasker", "wrap", "proxy")}.get(
+        api, ()
+    )
     return [door for door in DOORS if door not in missing]
 
 
@@ -168,7 +177,7 @@ def answering(account: Account, api: Api) -> Upstream:
         words = PROVIDERS[api.rules].take(body, account).fault
         if words is not None:
             return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
-        return 200, DOTS[api.path if "gemini" not in api.path else "gemini"]
+        return 200, DOTS[api.path if api.path in DOTS else "gemini"]
 
     return answer
 
@@ -188,5 +197,6 @@ DOTS: dict[str, Body] = {
         "id": "c", "object": "chat.completion", "created": 0, "model": "m", "usage": None,
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "."}}],
     },
+    "/v1beta/interactions": {"id": "v1", "status": "completed", "steps": []},
     "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "."}]}, "finishReason": "STOP"}]},
 }  # fmt: skip

@@ -46,6 +46,7 @@ KNOWN: dict[str, dict[str, Ways]] = {
         "chat: parts of later days": LIMIT,
         "Gemini: parts of later days": HIDES,
         "Converse: blocks of later days": HIDES,
+        "Interactions: steps of later days": (*LIMIT, "RequestMasker summarizer", "proxy summarizer"),
         "Qwen": HIDES,
         "Gemma": HIDES,
         "Ministral": SUMMARY,

@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 class Api(NamedTuple):
-    """How an API is spoken to; a later one, such as Gemini's Interactions, is one more row of `APIS`.
+    """How an API is spoken to; a later one is one more row of `APIS`.
 
     Attributes:
         rules: the module of its rules.
@@ -86,6 +86,14 @@ APIS = {
         {},
         {"role": "user", "parts": [{"text": TASK["content"]}]},
         _gemini,
+    ),
+    "interactions": Api(
+        "interactions",
+        "input",
+        "/v1beta/interactions",
+        {"model": PROVIDERS["interactions"].NEWEST, "store": False},
+        {"type": "user_input", "content": [{"type": "text", "text": TASK["content"]}]},
+        lambda body, answer, account: PROVIDERS["interactions"].answered(body, answer),  # type: ignore[no-any-return]
     ),
     "converse": Api(
         "converse", "messages", "", {}, {"role": "user", "content": [{"text": TASK["content"]}]}, _converse
@@ -203,7 +211,15 @@ def _unsigned(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": left or [{"type": "text", "text": "[reasoning not sent again]"}]}
 
 
-_RESULTS = ("tool_result", "functionResponse", "toolResult", "_output", '"role":"tool"', "tool_search_tool_result")
+_RESULTS = (
+    "tool_result",
+    "functionResponse",
+    "toolResult",
+    "_output",
+    '"role":"tool"',
+    "tool_search_tool_result",
+    "function_result",
+)
 _SUMMARY = "Conversation summary:"
 
 

@@ -2,8 +2,8 @@
 
 They know no more of a request than a provider does. The words are those of the real errors where these are known.
 docs/provider-rules.md has a row for each rule. A module for each provider has `take`; where answers are signed,
-`answered` signs them, and `reads` says what a model has of a history beside its text. A provider that is to be added,
-such as Gemini's Interactions, is one more module and a line of `PROVIDERS`.
+`answered` signs them, and `reads` says what a model has of a history beside its text. A provider that is to be added is
+one more module and a line of `PROVIDERS`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from provider_rules import anthropic, chat, converse, deepseek, gemini, responses, templates
+from provider_rules import anthropic, chat, converse, deepseek, gemini, interactions, responses, templates
 from provider_rules.base import LATER, NEW, OLD, RULES, Account, RefusedError, Taken, demand
 from provider_rules.signatures import signed
 
@@ -24,6 +24,7 @@ PROVIDERS: dict[str, ModuleType] = {
     "responses": responses,
     "chat": chat,
     "gemini": gemini,
+    "interactions": interactions,
     "converse": converse,
     "deepseek": deepseek,
     "templates": templates,

@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-from provider_rules import LATER, NEW, PROVIDERS, RULES, Account, chat, fault, responses, signed, templates
+from provider_rules import (
+    LATER,
+    NEW,
+    PROVIDERS,
+    RULES,
+    Account,
+    chat,
+    fault,
+    interactions,
+    responses,
+    signed,
+    templates,
+)
 from provider_rules.anthropic import Request, answered, batch, count_tokens, placement, take
 from provider_rules.base import CHECKS, RefusedError
 from support import assistant, function_call, function_call_output, system, tool_result, tool_use, user
@@ -37,6 +49,16 @@ def g(*contents: Any) -> tuple[str, Body]:
     return "gemini", {"contents": list(contents)}
 
 
+def i(*steps: Any, **fields: Any) -> tuple[str, Body]:
+    return "interactions", {"model": "m", "input": list(steps), **fields}
+
+
+def step_of(kind: str, id: str = "1", **fields: Any) -> Body:
+    if kind.endswith("call"):
+        return {"type": kind, "id": id, "name": "f", "arguments": {}, **fields}
+    return {"type": kind, "call_id": id, "name": "f", "result": "x", **fields}
+
+
 def marked(count: int, **fields: Any) -> Any:
     return user([{**SAID, "cache_control": {**MARK, **fields}} for _ in range(count)])
 
@@ -56,6 +78,9 @@ def answers(*names: str, **more: Any) -> Body:
 
 SPOKEN = {"role": "user", "parts": [{"text": "Go."}]}
 TEXT = {"text": "Go."}
+ASKED = {"type": "user_input", "content": [SAID]}
+THINKS = {"type": "thought", "signature": interactions.signature_of("hm")}
+CALL, RESULT = step_of("function_call"), step_of("function_result")
 ON = {"role": "user", "content": [TEXT]}
 
 
@@ -220,6 +245,35 @@ BROKEN: dict[str, list[tuple[tuple[str, Body], str]]] = {
     "gemini.tools_of_the_provider_stay_in_pairs": [
         (g(SPOKEN, {"role": "model", "parts": [{"toolCall": {"id": "1"}}]}, SPOKEN), "must equal the toolCall"),
     ],
+    "interactions.known_steps": [
+        (i(ASKED, {"type": "message"}), "unknown step type 'message'"),
+        (i({**ASKED, "role": "user"}), "Unknown parameter 'role'"),
+        (i({"type": "user_input", "content": []}), "a list that is not empty"),
+        (i({"type": "user_input", "content": [{"type": "text", "text": " "}]}), "blank text"),
+        (i({"type": "user_input", "content": [{"type": "tool_use"}]}), "unknown type 'tool_use'"),
+        (i(ASKED, {"type": "model_output", "content": [RESULT]}), "no output of a model"),
+        (i(ASKED, THINKS, {**CALL, "arguments": "{}"}, RESULT), "invalid argument"),
+        (i(ASKED, THINKS, CALL, {**RESULT, "call_id": ""}), "Missing call_id"),
+        (i(ASKED, THINKS, CALL, {"type": "function_result", "call_id": "1", "result": "x"}), "Invalid input received"),
+    ],
+    "interactions.first_is_the_users": [(i(THINKS, ASKED), "first step must be a user_input")],
+    "interactions.results_follow_their_calls": [
+        (i(ASKED, THINKS, CALL), "must follow each function call"),
+        (i(ASKED, THINKS, CALL, ASKED, RESULT, ASKED, RESULT), "has no call"),
+        (i(ASKED, RESULT), "has no call"),
+        (i(ASKED, THINKS, CALL, CALL, RESULT), "invalid argument"),
+        (i(ASKED, THINKS, CALL, {**RESULT, "name": "g"}), "Invalid input received"),
+    ],
+    "interactions.calls_follow_a_signed_thought": [
+        (i(ASKED, CALL, RESULT), "invalid argument"),
+        (i(ASKED, THINKS, CALL, RESULT, step_of("function_call", "2"), step_of("function_result", "2")), "invalid"),
+    ],
+    "interactions.signatures_are_ours": [(i(ASKED, {**THINKS, "signature": "hm.x"}, ASKED), "invalid argument")],
+    "interactions.tools_of_the_provider_stay_in_pairs": [
+        (i(ASKED, step_of("google_search_call")), "of one turn"),
+        (i(ASKED, step_of("google_search_result")), "of one turn"),
+        (i(ASKED, step_of("google_search_call"), ASKED, step_of("google_search_result")), "of one turn"),
+    ],
     "converse.roles_alternate": [
         (c(uses("1"), api="converse"), "start with a user"),
         (c(ON, ON, api="converse"), "alternate"),
@@ -306,6 +360,9 @@ def test_each_rule_is_tried() -> None:
         c(GO, model="gpt-6-sol", tools=[{}], reasoning_effort="none"),
         g(SPOKEN, asks("f", "g", args={}), answers("g", "f", response={}), SPOKEN),
         g(SPOKEN, NO_SIGNATURE, answers("f"), SPOKEN),
+        i(ASKED, THINKS, CALL, step_of("function_call", "2"), step_of("function_result", "2"), RESULT),
+        i(ASKED, {"type": f"{LATER}step"}, {**THINKS, "signature": interactions.ANY_SIGNATURE}, CALL, RESULT, ASKED),
+        i(RESULT, previous_interaction_id="v1_1"),
         c(ON, uses("1"), gives("1", status="error"), {"role": "assistant", "content": [TEXT]}, api="converse"),
     ],
 )
