@@ -148,7 +148,7 @@ class Forms:
         self._history = history
         # An item that no view changes is found by itself: of one that recede does not know every character counts.
         made = [(form, place) for place, form in enumerate(forms) if form is not history[place]]
-        self._places = {id(form): place for form, place in made if form.keys().isdisjoint(_CHANGED)}
+        self._places = {id(form): place for form, place in made if _is_unchanged(form)}
         self.messages = [
             form if form is message or id(form) in self._places else {**form, _PLACE: place}
             for place, (message, form) in enumerate(zip(history, forms, strict=True))
@@ -172,6 +172,11 @@ class Forms:
             return message
         own = restored(self._history[place], self.messages[place], message)
         return {name: field for name, field in own.items() if name != _PLACE} if own is message else own
+
+
+def _is_unchanged(form: dict[str, Any]) -> bool:
+    fields = _CHANGED & form.keys()
+    return not fields or (fields == {"result"} and form.get("type") != "function_result")
 
 
 # Responses, read alike without importing either client

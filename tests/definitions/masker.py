@@ -114,7 +114,7 @@ def _answers(all_facts: list[Facts]) -> dict[tuple[int, int], tuple[int, int] | 
                 sharing = [one for one in same if _are_of_one_turn(all_facts, one[1][0], same[-1][1][0])]
                 taken = {*answers.values()} if len(sharing) > 1 else set()
                 answers[index, place] = _next_of(sharing, result[1], taken)
-        for place, result in enumerate(facts.results):
+        for place, result in sorted(enumerate(facts.results), key=lambda one: one[1][0] is None):
             if answers[index, place] is None:
                 found = _call_by_place(all_facts, index, ResultFacts(*result), {*answers.values()})
                 answers[index, place] = found or nearest.get(place)
@@ -136,18 +136,22 @@ def _next_of(
 def _call_by_place(
     all_facts: list[Facts], index: int, result: ResultFacts, answered: Collection[tuple[int, int] | None]
 ) -> tuple[int, int] | None:
-    """Of the run and the messages with results before a result, the last message with an open call of its tool."""
+    """An open call of the tool of a result, in the run and results before it: without an id, of the last message."""
     first = index
     while first > 0 and all_facts[first - 1].results:
         first -= 1
     while first > 0 and all_facts[first - 1].role in ("assistant", "model"):
         first -= 1
-    for before in reversed(range(first, index)):
-        for place, call in enumerate(CallFacts(*call) for call in all_facts[before].calls):
-            is_open = (before, place) not in answered and None in (call.id, result.id)
-            if is_open and result.name in (None, call.name):
-                return before, place
-    return None
+    fitting = [
+        (call.id is not None, -before, place)
+        for before in range(first, index)
+        for place, call in enumerate(CallFacts(*call) for call in all_facts[before].calls)
+        if (before, place) not in answered and None in (call.id, result.id) and result.name in (None, call.name)
+    ]
+    if not fitting:
+        return None
+    _, before, place = min(fitting)
+    return -before, place
 
 
 def _text_of(adapter: Any, message: Any, place: int, result: ResultFacts) -> str:

@@ -225,7 +225,7 @@ class Messages:
         """The need of a request; "" below the trigger, or below the limit without one."""
         if self.plan.summary is not None:
             return "summary"
-        if len(self.plan.kept) < len(self.messages):
+        if len(self.plan.kept) < len(self.messages) and self.plan.stage == "fallback":  # no compaction tells of them
             return "truncation"
         if self.plan.cut:
             return "cuts"

@@ -26,7 +26,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "masks": SLIDING,
     "limit": {**SLIDING, "max_input_tokens": 9_000},
     "tight": {**SLIDING, "max_input_tokens": 3_000},
-    "summarizer": {"max_input_tokens": 3_000, "summarizer": lambda messages, previous: "It went on."},
+    "summarizer": {"keep": 1, "max_input_tokens": 2_100, "summarizer": lambda messages, previous: "It went on."},
 }
 
 
@@ -105,7 +105,7 @@ def test_a_loop_of_the_client_is_never_refused(policy: str, door: str) -> None:
         assert played.answered == turns + 1
         assert len(steps) == 2 + turns * (1 + 2 * parallel)
         last = played.requests[-1]["input"]
-    assert last[0] == user_input("Find it.")
+    assert user_input("Find it.") in last[:2]
     if policy == "masks":
         assert masked_in(played.requests[-1]) == turns - 4
     elif door != "wrap":  # which hides nothing unless there is a summary
@@ -263,9 +263,9 @@ def test_switched_off_everything_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_model_summarizes_if_the_client_is_to() -> None:
-    with serving_interactions(turns=40) as played:
-        client = recede.wrap(client_of(played.url), summarizer="model", max_input_tokens=2_000)
-        loop(client.interactions.create, played, 35)
+    with serving_interactions(turns=TURNS) as played:
+        client = recede.wrap(client_of(played.url), summarizer="model", keep=1, max_input_tokens=2_100)
+        loop(client.interactions.create, played, TURNS - 5)
         assert played.refusals == []
         assert any(path.endswith(":generateContent") for path in played.paths)
         assert "It went on." in json.dumps(played.requests[-1]["input"][1])
@@ -313,7 +313,7 @@ def test_the_proxy_says_once_what_the_provider_keeps(caplog: pytest.LogCaptureFi
 
 def test_a_request_and_its_continuation_are_one_to_the_proxy() -> None:
     bodies = [{"model": "m", "input": turns_of(count), "store": False} for count in range(1, 30)]
-    maskers = [recede.proxy.RequestMasker(), recede.proxy.RequestMasker()]
+    maskers = [recede.proxy.RequestMasker(keep=2, provider="anthropic") for _ in range(2)]
     for body in bodies:
         plain = json.dumps(body).encode()
         views = [json.loads(masker.mask("POST", "/v1beta/interactions", {}, plain).body) for masker in maskers]

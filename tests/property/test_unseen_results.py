@@ -30,7 +30,9 @@ def requests(history: History) -> Iterator[tuple[History, History]]:
     new = 0
     for place, message in enumerate([*history, {"role": "assistant"}]):
         kind = message.get("type") if isinstance(message.get("type"), str) else ""
-        if message.get("role") in ("assistant", "model") or kind == "reasoning" or kind.endswith("_call"):
+        is_answer = kind in ("reasoning", "thought", "model_output") or kind.endswith("_call")
+        is_answer |= kind.endswith("_result") and kind != "function_result"
+        if message.get("role") in ("assistant", "model") or is_answer:
             yield history[:place], history[new:place]
             new = place + 1
 
