@@ -152,11 +152,12 @@ class Sessions(RuleBasedStateMachine):
     def append(self, as_bytes: bool, number: int) -> None:
         for _ in range(min(number, len(self.to_come))):
             message = self.to_come.popleft()
-            for session in self.sessions.values():
-                if as_bytes:
-                    session.append_json(" " + dumps(message) + "\n")
-                else:
-                    session.append(message)
+            for name, session in self.sessions.items():
+                with using(name):  # it counts by its own texts
+                    if as_bytes:
+                        session.append_json(" " + dumps(message) + "\n")
+                    else:
+                        session.append(message)
             self.messages.append(message)
 
     @rule()
