@@ -170,7 +170,8 @@ def test_a_synchronous_call_that_is_sent_raw_is_said_once(way: str, caplog: pyte
 
 def said_by_recede(caplog: pytest.LogCaptureFixture) -> list[str]:
     """LiteLLM's own warnings depend on the network: it fetches a table of prices while it is first used."""
-    return [one.getMessage() for one in caplog.records if one.name.partition(".")[0] == "recede"]
+    said = [one.getMessage() for one in caplog.records if one.name.partition(".")[0] == "recede"]
+    return [one for one in said if not one.startswith("the prices of ")]  # a model of these tests is nobody's
 
 
 def test_that_sync_calls_send_raw_is_said_once_in_a_process(caplog: pytest.LogCaptureFixture) -> None:
