@@ -78,7 +78,7 @@ def agree(name: str, theirs: object, ours: object) -> None:
 # Of the figures of recede: rivals drop and clip nothing, mark no boundary, and list no places and reasons.
 _NOT_OF_RIVALS = {
     *("dropped", "clipped_count", "clipped_chars", "mask_places", "cut_places", "unmasked", "boundary_message"),
-    *("provider", "request", "json"),
+    *("reasoning_dropped", "provider", "request", "json"),
 }
 
 
