@@ -86,7 +86,8 @@ def typed_messages() -> dict[str, list[Any]]:
 
 
 def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
-    given: Any = {"optional_params": {"max_tokens": 9}, "litellm_params": {}, "headers": {}}
+    tool = {"name": "read", "input_schema": {"type": "object"}}  # the oldest release refuses calls without one
+    given: Any = {"optional_params": {"max_tokens": 9, "tools": [tool]}, "litellm_params": {}, "headers": {}}
     config = litellm.AnthropicConfig()
     return "anthropic", config.transform_request(model="claude-opus-5-5", messages=copy.deepcopy(messages), **given)
 
