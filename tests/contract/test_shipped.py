@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -28,9 +29,10 @@ def check(*files: Path) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize(
-    "path", [str(ROOT), str(Path.home() / ".cargo"), "/home/somebody/x", "/Users/builder/x", "/root/.cargo"]
-)
+CARGO = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
+
+
+@pytest.mark.parametrize("path", [str(ROOT), CARGO, "/home/somebody/x", "/Users/builder/x", "/root/.cargo"])
 def test_a_path_of_the_machine_is_found(tmp_path: Path, path: str) -> None:
     content = b"\x00/cargo/memchr-2.8.3/src/lib.rs" + path.encode() + b"/src/lib.rs\x00"
     wheel, archive, library = tmp_path / "a.whl", tmp_path / "a.tar.gz", tmp_path / "a.so"
