@@ -160,15 +160,15 @@ impl Session {
         });
         let mut layout = Layout { hidden, summary, ..Layout::whole(messages) };
         layout.keep_reasoning_of(&self.view.layout);
-        let is_edited = layout.first_change(&self.view.layout, changed) < self.view.layout.len();
-        let is_edited = core::mem::take(&mut self.view.noted.is_rewound) || is_edited;
+        let (mut place, places_before) = (layout.first_change(&self.view.layout, changed), self.view.layout.len());
+        let is_edited = core::mem::take(&mut self.view.noted.is_rewound) || place < places_before;
         let from = self.reasoning_from(&layout, is_edited);
         if from != layout.reasoning_from {
             layout.drop_reasoning(&self.log.outline, from);
+            place = layout.first_change(&self.view.layout, changed);
         }
-        let before = core::mem::replace(&mut self.view.layout, layout);
-        let place = self.view.layout.first_change(&before, changed);
-        if place < before.len() {
+        self.view.layout = layout;
+        if place < places_before {
             self.view.changed = Some(place);
             self.invalidate_from(place);
             let first = self.view.layout.message_from(place);
