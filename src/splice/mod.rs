@@ -213,15 +213,23 @@ impl<'a> ViewWriter<'a> {
         self.stretch(Span { start: at, end: self.data.len() }, masked_in(&plan.masked, results));
     }
 
-    /// A message that may be cut, have the text of a summary, and lose its reasoning.
-    fn rewritten(&mut self, plan: &Plan, message: usize, cut: Option<&Cut>, summary: Option<&Summary>) {
-        let before = core::mem::take(&mut self.out);
+    fn message(&mut self, plan: &Plan, message: usize, cut: Option<&Cut>) {
         match cut {
             Some(cut) => self.cut(cut),
             None => self.messages(plan, message..message + 1),
         }
+    }
+
+    /// A message that may be cut, have the text of a summary, and lose its reasoning.
+    fn rewritten(&mut self, plan: &Plan, message: usize, cut: Option<&Cut>, summary: Option<&Summary>) {
+        let drops_reasoning = plan.layout.drops_reasoning_of(message);
+        if !drops_reasoning && summary.is_none() {
+            return self.message(plan, message, cut);
+        }
+        let before = core::mem::take(&mut self.out);
+        self.message(plan, message, cut);
         let mut shown = core::mem::replace(&mut self.out, before).to_vec(self.data);
-        if plan.layout.drops_reasoning_of(message) {
+        if drops_reasoning {
             shown = unsigned_message(&shown);
         }
         match summary {
