@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
 import orjson
+
+from local_server import listening
 
 MOST_MARKS = 4
 LOOKBACK_BLOCKS = 20
@@ -270,18 +271,9 @@ def _chars(value: Any) -> int:
 @contextlib.contextmanager
 def caching() -> Iterator[CachingProvider]:
     """A provider with an empty cache, until the block ends."""
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    httpd.daemon_threads = True
-    provider = CachingProvider(f"http://127.0.0.1:{httpd.server_address[1]}")
-    httpd.provider = provider  # type: ignore[attr-defined]
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True)
-    thread.start()
-    try:
+    with listening(_Handler) as httpd:
+        provider = httpd.provider = CachingProvider(httpd.url)
         yield provider
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

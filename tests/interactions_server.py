@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from local_server import listening
 from provider_rules import fault
 from provider_rules.interactions import signature_of
 
@@ -77,17 +77,9 @@ def events_of(interaction: dict[str, Any]) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def serving_interactions(**how: Any) -> Iterator[Interactions]:
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    httpd.daemon_threads = True
-    played = httpd.played = Interactions(f"http://127.0.0.1:{httpd.server_address[1]}", **how)  # type: ignore[attr-defined]
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True)
-    thread.start()
-    try:
+    with listening(_Handler) as httpd:
+        played = httpd.played = Interactions(httpd.url, **how)
         yield played
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
+from local_server import LocalServer, listening
 from provider_rules import OLD, Account, Taken, anthropic, chat, responses
 
 Block = dict[str, Any]
@@ -114,23 +115,13 @@ class Server:
 @contextlib.contextmanager
 def serving(*script: Answer | Failure) -> Iterator[Server]:
     """A server with this script, until the block ends."""
-    httpd = _HTTPServer(("127.0.0.1", 0), _Handler)
-    server = Server(f"http://127.0.0.1:{httpd.server_address[1]}")
-    server.script += script
-    httpd.provider = server  # type: ignore[attr-defined]
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True)
-    thread.start()
-    try:
+    with listening(_Handler, _HTTPServer) as httpd:
+        server = httpd.provider = Server(httpd.url)
+        server.script += script
         yield server
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
-class _HTTPServer(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _HTTPServer(LocalServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], ConnectionError):  # who asked has gone
             super().handle_error(request, client_address)
