@@ -63,7 +63,7 @@ impl State {
         if self.results.waiting.is_empty() || self.sums.removed + self.results.gain < policy.text.least_in_all {
             return None;
         }
-        let older_end = self.results.aging.older_end;
+        let older_end = self.results.window.older_end;
         let boundary = if is_rounded { policy.rounded(older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
         let mut now: Vec<Masked> = self.results.waiting.iter().filter(is_passed).cloned().collect();
@@ -82,7 +82,7 @@ impl State {
     /// a boundary that depends on no request.
     pub(crate) fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
         let policy = context.policy;
-        let boundary = policy.rounded(self.results.aging.older_end);
+        let boundary = policy.rounded(self.results.window.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
         if !self.results.first.is_some_and(is_passed)
             || self.sums.removed + self.results.gain < policy.text.least_in_all

@@ -11,7 +11,7 @@ use super::masked::{Cut, Masked, masked_in};
 use super::state::State;
 use super::step::Step;
 use super::summarize::{earlier_summaries, leading_system_messages, text_of};
-use super::window::{Window, last_answer};
+use super::window::last_answer;
 use crate::clip::{Clip, MIN_CLIP_CHARS};
 use crate::outline::Outline;
 use crate::text::count_chars;
@@ -169,10 +169,9 @@ impl<'a> Filling<'a> {
     /// The messages that are kept whatever their size is: what no request has shown, open calls, and of a window that is larger than
     /// what is to be filled its newest unit.
     fn keep_set(&self) -> Kept {
-        let PlanContext { outline, policy, pairs, turns, .. } = self.context;
-        let window = Window::of(outline, policy, pairs, turns, self.end);
+        let start = self.state.results.window.start(self.context);
         let open_calls = self.keeping().open_calls();
-        let kept = self.in_window(window.start.min(self.first_unseen), &open_calls);
+        let kept = self.in_window(start.min(self.first_unseen), &open_calls);
         if kept.cost as i128 * SCALE <= self.filled_part() {
             return kept;
         }

@@ -129,7 +129,7 @@ impl State {
         let masker = Masker::of(context, &self.results.excluded);
         let newest_turn = context.turns.starts.partition_point(|start| (*start as usize) < end);
         let is_shown = |result: u32| !self.gone.hidden.has(message_of(context.outline, result));
-        for result in self.results.aging.recent().into_iter().filter(|result| is_shown(*result)) {
+        for result in self.results.window.recent().into_iter().filter(|result| is_shown(*result)) {
             if self.is_masked(result) || all[outside..].iter().any(|one| one.result == result) {
                 continue;
             }
@@ -195,7 +195,7 @@ impl State {
         masked.sort_unstable_by_key(|one| one.result);
         let cost = self.cost_with(context, &masked, &cuts);
         let last = masked.last().map_or(0, |last| last.result as usize + 1);
-        let boundary = if masked.is_empty() { 0 } else { self.results.aging.older_end.max(last) };
+        let boundary = if masked.is_empty() { 0 } else { self.results.window.older_end.max(last) };
         let mut step = Step { masked, cuts, cost, is_forced: true, ..Step::default() };
         step.boundary = boundary.max(self.rule.boundary);
         step.moved = self.move_of(context, &step);

@@ -51,7 +51,7 @@ pub(crate) use replayed::{NEVER, Replayed};
 pub(crate) use state::State;
 pub(crate) use step::{Point, Step};
 pub(crate) use summarize::{SummaryForm, SummaryWriter, begins_with_summary, leading_system_messages};
-use window::Window;
+pub(crate) use window::older_end;
 
 pub fn plan(outline: &Outline, source: &dyn Source, policy: &Policy, given: Given<'_>) -> Outcome {
     if *given.summary == SummaryInput::Failed
@@ -74,12 +74,6 @@ pub fn plan(outline: &Outline, source: &dyn Source, policy: &Policy, given: Give
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
     }
     outcome
-}
-
-/// The number of observations that are old after this many messages.
-pub(crate) fn older_end(context: PlanContext, messages: usize) -> usize {
-    let PlanContext { outline, policy, pairs, turns, .. } = context;
-    Window::of(outline, policy, pairs, turns, messages).older_end
 }
 
 impl Planner<'_> {

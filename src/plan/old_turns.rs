@@ -64,10 +64,10 @@ impl State {
         let rules = context.policy.terms.summaries?;
         let mut reaches = wanted;
         if rules.due == Due::BreakEven
-            && self.results.aging.older_end > 0
-            && self.results.aging.older_end < outline.results_before(end)
+            && self.results.window.older_end > 0
+            && self.results.window.older_end < outline.results_before(end)
         {
-            reaches = reaches.min(context.turn_of(self.results.aging.older_end).saturating_sub(1));
+            reaches = reaches.min(context.turn_of(self.results.window.older_end).saturating_sub(1));
         }
         // What no request has shown, and calls whose results may still come, are of the newest turns.
         let newest = turns.starts.partition_point(|start| (*start as usize) < end);
@@ -170,7 +170,7 @@ impl State {
         };
         // Since all is written again, what is old is masked now.
         let is_shown = |one: &&Masked| hidden.binary_search(&(message_of(context.outline, one.result) as u32)).is_err();
-        let is_passed = |one: &&Masked| (one.result as usize) < context.policy.rounded(self.results.aging.older_end);
+        let is_passed = |one: &&Masked| (one.result as usize) < context.policy.rounded(self.results.window.older_end);
         let mut masked: Vec<Masked> = self.results.waiting.iter().filter(is_shown).filter(is_passed).cloned().collect();
         masked.sort_unstable_by_key(|one| one.result);
         let removed: usize = masked.iter().map(|one| one.removed).sum();

@@ -31,6 +31,8 @@ pub(super) struct Planner<'a> {
     pub(super) pairs: Pairs,
     pub(super) turns: Turns,
     pub(super) window: Window,
+    /// The observations that are older.
+    pub(super) older: Vec<u32>,
     pub(super) orphans: Vec<usize>,
     /// The results of tools that have references to earlier results.
     pub(super) related: Vec<Related>,
@@ -45,7 +47,6 @@ impl<'a> Planner<'a> {
         let pairs = Pairs::of(outline);
         let turns = Turns::of(outline);
         let orphans = pairs.orphans(outline);
-        let window = Window::of(outline, policy, &pairs, &turns, end);
         let chars = outline.total_chars(policy.text.image_chars);
         let placeholder = Placeholder::of(policy);
         let mut planner = Planner {
@@ -59,12 +60,17 @@ impl<'a> Planner<'a> {
             remembered,
             pairs,
             turns,
-            window,
+            window: Window::default(),
+            older: vec![],
             orphans,
             related: vec![],
             chars,
         };
         planner.related = planner.context().related();
+        let mut window = Window::default();
+        planner.older = window.grow(planner.context(), end);
+        planner.older.sort_unstable();
+        planner.window = window;
         planner
     }
 
@@ -115,10 +121,8 @@ impl<'a> Planner<'a> {
     pub(super) fn mask(&self) -> Masking {
         let excluded = Excluded::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &excluded);
-        let older = (0..self.window.older_end)
-            .filter(|result| self.window.is_older(*result, || self.pairs.name_of(self.outline, *result)));
-        let mut all = Vec::with_capacity(self.window.older_end);
-        all.extend(older.filter_map(|result| masker.mask(result, None)));
+        let mut all = Vec::with_capacity(self.older.len());
+        all.extend(self.older.iter().filter_map(|result| masker.mask(*result as usize, None)));
         let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
         Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
     }

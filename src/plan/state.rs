@@ -37,7 +37,7 @@ use super::references::References;
 use super::step::{Step, after_cut, cut_chars};
 use super::turn_spans::OldTurns;
 use super::units::{Paid, message_of};
-use super::window::Aging;
+use super::window::Window;
 use crate::outline::{ItemType, reserve};
 use crate::policy::Policy;
 
@@ -66,7 +66,7 @@ pub(super) struct Sums {
 #[derive(Debug, Default, Clone)]
 pub(super) struct Results {
     pub excluded: Excluded,
-    pub aging: Aging,
+    pub window: Window,
     pub references: References,
     /// Those that are maskable and still raw; the characters that masking them would remove, and the first of them.
     pub waiting: Vec<Masked>,
@@ -145,7 +145,7 @@ impl State {
 
     /// A boundary after a move by its rule.
     pub(super) fn next_boundary(&self, policy: &Policy) -> usize {
-        policy.rounded(self.results.aging.older_end).max(self.rule.boundary)
+        policy.rounded(self.results.window.older_end).max(self.rule.boundary)
     }
 
     /// How many messages it has.
@@ -186,7 +186,7 @@ impl State {
             self.push(context, message);
         }
         self.results.excluded.grow(context.policy, context.outline);
-        for result in self.results.aging.grow(context, end) {
+        for result in self.results.window.grow(context, end) {
             self.leave_window(context, result);
         }
     }
@@ -229,7 +229,7 @@ impl State {
             self.results.gain -= self.results.waiting.swap_remove(place).removed;
             self.find_first();
         }
-        if !self.results.aging.keeps(source) {
+        if !self.results.window.keeps(source) {
             self.results.references.hold(source);
         }
     }
@@ -291,7 +291,7 @@ impl State {
             step.hiding.as_ref().is_some_and(|hiding| hiding.has(message))
         };
         let waiting = self.results.waiting.iter().filter(|one| !hides(one)).count();
-        Unmasked::of(context.policy, self.results.aging.older_end, waiting, is_below_trigger)
+        Unmasked::of(context.policy, self.results.window.older_end, waiting, is_below_trigger)
     }
 
     /// The most that the view costs of a history of this cost, whose first messages these are.
@@ -359,8 +359,7 @@ impl State {
             return new.filter(|result| is_long(*result) || masker.needs_text(*result)).collect();
         }
         let mut needed: Vec<usize> = new.filter(|result| masker.is_long(*result)).collect();
-        let mut aging = self.results.aging.clone();
-        let leaving = aging.grow(context, context.outline.messages.len());
+        let leaving = self.results.window.clone().grow(context, context.outline.messages.len());
         needed.extend(leaving.into_iter().map(|result| result as usize).filter(|result| masker.needs_text(*result)));
         needed
     }

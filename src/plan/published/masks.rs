@@ -57,12 +57,11 @@ impl Planner<'_> {
 
     /// Raw results in the window that are longer than permitted, the longest first.
     fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
-        let Planner { outline, pairs, window, .. } = self;
+        let Planner { outline, older, .. } = self;
         let Some(max_chars) = self.policy.limit.clip_results else { return vec![] };
         let excluded = Excluded::of(self.policy, outline);
         let masker = Masker::of(self.context(), &excluded);
-        let is_raw =
-            |result: &usize| !window.is_older(*result, || pairs.name_of(outline, *result)) && !masking.holds(*result);
+        let is_raw = |result: &usize| older.binary_search(&(*result as u32)).is_err() && !masking.holds(*result);
         let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
             .filter(is_raw)
             .filter_map(|result| masker.clip(result, max_chars).map(|clip| (result, clip)))

@@ -126,7 +126,7 @@ impl Planner<'_> {
             let before = Step { cost: state.sums.cost, boundary: masking.boundary, ..Step::default() };
             let step = {
                 let filling = Filling::of(&state, context, self.end, max, &before, false)?;
-                let kept = filling.in_window(self.window.start, &[]);
+                let kept = filling.in_window(state.results.window.start(context), &[]);
                 let room = filling.room(&kept);
                 filling.step(filling.with_units(kept, &room), before)?
             };

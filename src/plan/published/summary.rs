@@ -57,6 +57,9 @@ impl Planner<'_> {
     fn outside_keep_set(&self, earlier: &[usize]) -> Hidden {
         let landmarks = Landmarks::of(self.outline, 0..self.end);
         let is_kept = |message: usize| earlier.binary_search(&message).is_err();
-        Hidden::all_but(self.keeping(&landmarks).keep_set(self.window.start..self.end, is_kept), self.end)
+        Hidden::all_but(
+            self.keeping(&landmarks).keep_set(self.window.start(self.context())..self.end, is_kept),
+            self.end,
+        )
     }
 }

@@ -17,14 +17,14 @@ impl Planner<'_> {
     /// Stage 3: the keep set and the first user message, even if that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Outcome {
         let landmarks = Landmarks::of(self.outline, 0..self.end);
-        let hidden = Hidden::all_but(self.truncated(&landmarks), self.end);
+        let hidden = Hidden::all_but(self.truncated(&landmarks, &self.window), self.end);
         Outcome::Plan(Box::new(self.finish(Some(Stage::Fallback), masking, hidden, None)))
     }
 
     /// The messages that it keeps.
-    fn truncated(&self, landmarks: &Landmarks) -> BTreeSet<usize> {
+    fn truncated(&self, landmarks: &Landmarks, window: &Window) -> BTreeSet<usize> {
         let summaries = earlier_summaries(self.outline, self.source, self.end);
-        let mut kept = self.keeping(landmarks).keep_set(self.window.start..self.end, |_| true);
+        let mut kept = self.keeping(landmarks).keep_set(window.start(self.context())..self.end, |_| true);
         kept.extend(landmarks.said().find(|message| summaries.binary_search(message).is_err()));
         kept.extend(summaries);
         kept
@@ -32,14 +32,15 @@ impl Planner<'_> {
 
     /// Replays a session of which each request is truncated.
     pub(in crate::plan) fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
-        let mut landmarks = Landmarks::default();
+        let (mut landmarks, mut window) = (Landmarks::default(), Window::default());
         let (mut before, mut end_before) = (BTreeSet::new(), 0);
         let mut replayed = Replayed::of(self.outline);
         for end in requests.iter().copied() {
             check();
-            (self.end, self.window) = (end, Window::of(self.outline, self.policy, &self.pairs, &self.turns, end));
+            self.end = end;
+            window.grow(self.context(), end);
             (end_before..end).for_each(|message| landmarks.push(self.outline, message));
-            let kept = self.truncated(&landmarks);
+            let kept = self.truncated(&landmarks, &window);
             let place = |end: usize| {
                 kept.range(..end).fold(CachePlace::default(), |place, message| CachePlace {
                     chars: place.chars + self.outline.chars_of(*message, self.policy.text.image_chars),
