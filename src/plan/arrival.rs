@@ -6,7 +6,7 @@
 //! 3. References to earlier results: see `references`, since these depend on what the view has masked.
 //! 4. A longer text than `max_result_chars` is cut.
 
-use super::context::{Given, PlanContext};
+use super::context::PlanContext;
 use super::mask::{Excluded, Masker};
 use super::masked::Masked;
 use crate::clip::Clip;
@@ -103,9 +103,8 @@ pub(crate) fn arrive(outline: &mut Outline, source: &dyn Source, policy: &Policy
     if !changes_texts(policy) {
         return;
     }
-    let (pairs, turns, placeholder) = (&Pairs::of(outline), &Turns::of(outline), &Placeholder::of(policy));
-    let Given { requests, costs, .. } = Given::default(); // no text depends on them
-    let context = PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related: &[] };
+    let (pairs, turns, placeholder) = (Pairs::of(outline), Turns::of(outline), Placeholder::of(policy));
+    let context = PlanContext::of_texts(outline, source, policy, &placeholder, (&pairs, &turns));
     for (result, arrival) in context.arrivals(0..outline.results.len()) {
         arrival.take(outline, result);
     }

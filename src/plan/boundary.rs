@@ -11,7 +11,7 @@ use super::state::State;
 use super::step::{Point, Step};
 use super::units::{Bill, message_of};
 use crate::outline::Outline;
-use crate::policy::Boundary;
+use crate::policy::{Boundary, Policy};
 
 impl State {
     /// Makes a request after this many messages. Returns what it changes.
@@ -57,45 +57,44 @@ impl State {
         pays || (policy.terms.boundary.remembers() && is_over())
     }
 
-    /// The step that moves the boundary now, rounded by the policy or not; None if nothing would change.
-    pub(crate) fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Step> {
-        let policy = context.policy;
-        if self.results.waiting.is_empty() || self.sums.removed + self.results.gain < policy.text.least_in_all {
+    /// The step that moves the boundary to the window now, rounded by the policy or not; None if nothing would change, or too little.
+    pub(crate) fn move_step(&self, context: PlanContext, is_rounded: bool) -> Option<Step> {
+        let least = context.policy.text.least_in_all;
+        if self.sums.removed + self.results.gain < least {
             return None;
         }
-        let older_end = self.results.window.older_end;
-        let boundary = if is_rounded { policy.rounded(older_end) } else { older_end };
-        let is_passed = |one: &&Masked| (one.result as usize) < boundary;
-        let mut now: Vec<Masked> = self.results.waiting.iter().filter(is_passed).cloned().collect();
-        let removed: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.sums.removed + removed < policy.text.least_in_all {
-            return None;
+        let boundary = if is_rounded { self.next_boundary(context.policy) } else { self.results.window.older_end };
+        let masked = self.waiting_before(boundary, |_| true);
+        let removed: usize = masked.iter().map(|one| one.removed).sum();
+        let is_enough = !masked.is_empty() && self.sums.removed + removed >= least;
+        is_enough.then(|| {
+            let boundary = boundary.max(self.rule.boundary);
+            Step { boundary, is_forced: false, ..self.step_of(context, masked, vec![]) }
+        })
+    }
+
+    /// A boundary that moves by its rule.
+    pub(super) fn next_boundary(&self, policy: &Policy) -> usize {
+        policy.rounded(self.results.window.older_end)
+    }
+
+    /// The observations before a boundary that wait to be masked, of those for which `is_shown` is true; in order.
+    pub(super) fn waiting_before(&self, boundary: usize, is_shown: impl Fn(&Masked) -> bool) -> Vec<Masked> {
+        if self.results.first.is_none_or(|first| first as usize >= boundary) {
+            return vec![];
         }
-        now.sort_unstable_by_key(|one| one.result);
-        let cost = self.cost_with(context, &now, &[]);
-        let moved = Some(self.move_by(context, &now, now.len()));
-        let boundary = now.last().map_or(0, |last| last.result as usize + 1);
-        Some(Step { masked: now, cost, moved, boundary, ..Step::default() })
+        let is_passed = |one: &&Masked| (one.result as usize) < boundary && is_shown(one);
+        let mut waiting: Vec<Masked> = self.results.waiting.iter().filter(is_passed).cloned().collect();
+        waiting.sort_unstable_by_key(|one| one.result);
+        waiting
     }
 
     /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order. For
     /// a boundary that depends on no request.
     pub(crate) fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
-        let policy = context.policy;
-        let boundary = policy.rounded(self.results.window.older_end);
-        let is_passed = |result: u32| (result as usize) < boundary;
-        if !self.results.first.is_some_and(is_passed)
-            || self.sums.removed + self.results.gain < policy.text.least_in_all
-        {
-            return vec![];
-        }
-        let moved: usize = self.results.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
-        if self.sums.removed + moved < policy.text.least_in_all {
-            return vec![];
-        }
-        self.rule.boundary = boundary;
-        self.rule.waste = 0;
-        self.mask(context, is_passed)
+        let Some(step) = self.move_step(context, true) else { return vec![] };
+        self.take(context, &step);
+        step.masked
     }
 
     /// The reasoning of the view after a step.

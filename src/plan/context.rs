@@ -120,7 +120,19 @@ pub(crate) struct PlanContext<'a> {
     pub related: &'a [Related],
 }
 
-impl PlanContext<'_> {
+impl<'a> PlanContext<'a> {
+    /// What rules need that depend on texts alone, and on no request.
+    pub(crate) fn of_texts(
+        outline: &'a Outline,
+        source: &'a dyn Source,
+        policy: &'a Policy,
+        placeholder: &'a Placeholder<'a>,
+        (pairs, turns): (&'a Pairs, &'a Turns),
+    ) -> Self {
+        let (requests, costs, related) = (&UNKNOWN_REQUESTS, None, &[]);
+        PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related }
+    }
+
     /// The budget of a request after this many messages.
     pub(super) fn max_cost_at(&self, messages: usize) -> Option<usize> {
         self.policy.max_cost_at(self.requests, messages)

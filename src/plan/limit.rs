@@ -63,7 +63,7 @@ impl State {
         if let Some(compacted) = self.compacted_step(context, end, point) {
             return compacted;
         }
-        let forced = self.forced(context, end, max, &step);
+        let forced = Step { wasted: step.wasted, ..self.forced(context, end, max, &step) };
         // A door that drops nothing for the limit has a summary of old turns where all else is not enough.
         let is_needed = forced.is_over && context.policy.goal == Goal::Mask;
         let summary = if is_needed { summary(true).ok().filter(fits) } else { None };
@@ -77,47 +77,41 @@ impl State {
         if may_move
             && self.has_begun(context, end)
             && self.moves_boundary(context, end, bill)
-            && let Some(step) = self.peek(context, true)
+            && let Some(step) = self.move_step(context, true)
         {
-            return Step { boundary: self.next_boundary(policy), ..step };
+            return step;
         }
         Step { boundary: self.rule.boundary, ..Step::at_rest(self.sums.cost) }
     }
 
-    /// A request that would exceed the limit.
+    /// The first of these whose view fits: a move past the window, cuts besides the own step, the furthest move with cuts. Else that
+    /// hides messages, or a door that drops nothing has the cuts.
     fn forced(&self, context: PlanContext, end: usize, max: usize, own: &Step) -> Step {
-        let wasted = own.wasted;
-        let furthest = self.step_of(context, &self.forced_move(context, end, max - max / 4), vec![]);
-        if furthest.cost <= max {
-            return Step { wasted, ..furthest };
+        let fits = |step: &Step| step.cost <= max;
+        let furthest = self.step_of(context, self.forced_move(context, end, max - max / 4), vec![]);
+        if fits(&furthest) {
+            return furthest;
         }
-        let cuts = self.cuts_to_fit(context, max, &own.masked);
-        let cut = self.step_of(context, &own.masked, cuts);
-        if cut.cost <= max {
-            return Step { boundary: own.boundary, wasted, ..cut };
+        let with_cuts = |masked: Vec<Masked>| {
+            let cuts = self.cuts_to_fit(context, max, &masked);
+            self.step_of(context, masked, cuts)
+        };
+        let cut = Step { boundary: own.boundary, ..with_cuts(own.masked.clone()) };
+        if fits(&cut) {
+            return cut;
         }
-        let exhausted = self.exhausted(context, end, max);
-        if exhausted.cost <= max {
-            return Step { wasted, ..exhausted };
-        }
+        let exhausted = with_cuts(self.forced_move(context, end, 0));
         match context.policy.goal {
+            _ if fits(&exhausted) => exhausted,
             Goal::Reduce => {
-                self.hide(context, end, max, exhausted.clone()).unwrap_or(Step { is_over: true, wasted, ..exhausted })
+                self.hide(context, end, max, exhausted.clone()).unwrap_or(Step { is_over: true, ..exhausted })
             }
-            _ => Step { is_over: true, boundary: own.boundary, wasted, ..cut },
+            _ => Step { is_over: true, ..cut },
         }
-    }
-
-    /// The furthest move, with as many cuts as needed.
-    fn exhausted(&self, context: PlanContext, end: usize, max: usize) -> Step {
-        let mut all = self.forced_move(context, end, 0);
-        all.sort_unstable_by_key(|one| one.result);
-        let cuts = self.cuts_to_fit(context, max, &all);
-        self.step_of(context, &all, cuts)
     }
 
     /// The candidates of a forced move: all that is outside of the window, then what is in it, oldest first, but neither of the newest
-    /// turn nor unseen; as many as bring the cost of the view to `target`.
+    /// turn nor unseen; as many as bring the cost of the view to `target`. In order.
     fn forced_move(&self, context: PlanContext, end: usize, target: usize) -> Vec<Masked> {
         let mut all = self.results.waiting.clone();
         all.sort_unstable_by_key(|one| one.result);
@@ -149,6 +143,7 @@ impl State {
                 break;
             }
         }
+        all.sort_unstable_by_key(|one| one.result);
         all
     }
 
@@ -189,10 +184,8 @@ impl State {
         masked.iter().chain(cuts).fold(self.sums.cost, change)
     }
 
-    /// The step that masks and cuts these, each in order but for masks past the window.
-    fn step_of(&self, context: PlanContext, masked: &[Masked], cuts: Vec<Masked>) -> Step {
-        let mut masked = masked.to_vec();
-        masked.sort_unstable_by_key(|one| one.result);
+    /// The step that masks and cuts these, each in order, whatever the rule of the boundary says.
+    pub(super) fn step_of(&self, context: PlanContext, masked: Vec<Masked>, cuts: Vec<Masked>) -> Step {
         let cost = self.cost_with(context, &masked, &cuts);
         let last = masked.last().map_or(0, |last| last.result as usize + 1);
         let boundary = if masked.is_empty() { 0 } else { self.results.window.older_end.max(last) };
@@ -202,22 +195,20 @@ impl State {
         step
     }
 
-    /// The move of a step; None if it changes nothing that was sent.
+    /// The move of a step; None if it changes nothing that was sent. Of the view after it, it writes to the cache again what the
+    /// previous request had sent and the cache does not keep.
     pub(super) fn move_of(&self, context: PlanContext, step: &Step) -> Option<Move> {
         let changes = step.changes();
-        let is_sent = message_of(context.outline, changes.first()?.result) < self.rule.before;
-        (is_sent || !step.masked.is_empty()).then(|| self.move_by(context, &changes, step.masked.len()))
-    }
-
-    /// The move that makes these changes, in order. Of the view after it, it writes to the cache again what the previous request had
-    /// sent and the cache does not keep.
-    pub(super) fn move_by(&self, context: PlanContext, changes: &[Masked], masked: usize) -> Move {
-        let sent = changes.iter().filter(|one| message_of(context.outline, one.result) < self.rule.before);
-        let gone: usize = sent.map(|one| one.removed).sum();
-        let kept = self.kept_before(context, changes.first().map(|first| first.result));
+        let first = changes.first()?.result;
+        let is_sent = |one: &&Masked| message_of(context.outline, one.result) < self.rule.before;
+        if step.masked.is_empty() && !is_sent(&&changes[0]) {
+            return None;
+        }
+        let gone: usize = changes.iter().filter(is_sent).map(|one| one.removed).sum();
+        let kept = self.kept_before(context, Some(first));
         let written_again = self.chars_before(self.rule.before).saturating_sub(gone).saturating_sub(kept);
         let removed = changes.iter().map(|one| one.removed).sum();
-        Move { request: self.rule.requests, masked, removed, written_again, reasoning: 0 }
+        Some(Move { request: self.rule.requests, masked: step.masked.len(), removed, written_again, reasoning: 0 })
     }
 
     /// Characters of the view after a step.

@@ -8,7 +8,6 @@
 use super::context::PlanContext;
 use super::hidden::{Hiding, Standing, key_of, share_of};
 use super::mask::Masker;
-use super::masked::Masked;
 use super::state::State;
 use super::step::Step;
 use super::turn_spans::TurnSpan;
@@ -159,31 +158,18 @@ impl State {
         if hidden.is_empty() {
             return Err(0);
         }
-        let first = (hidden[0] as usize).min(place);
-        let place = (first..end)
-            .find(|message| !self.gone.hidden.has(*message) && hidden.binary_search(&(*message as u32)).is_err());
-        let summary = Standing {
-            place: place.unwrap_or(end),
-            share,
-            request: end,
-            key: key_of(self.gone.hidden.summary, &hidden),
-        };
+        let (first, key) = ((hidden[0] as usize).min(place), key_of(self.gone.hidden.summary, &hidden));
+        let (cuts, call) = (self.gone.hidden.cuts.clone(), Some(call));
+        let mut hiding = Hiding { messages: hidden, cuts, call, ..Hiding::default() };
+        let place = self.gone.hidden.shown(first..end).find(|message| !hiding.has(*message)).unwrap_or(end);
+        hiding.summary = Some(Standing { place, share, request: end, key });
         // Since all is written again, what is old is masked now.
-        let is_shown = |one: &&Masked| hidden.binary_search(&(message_of(context.outline, one.result) as u32)).is_err();
-        let is_passed = |one: &&Masked| (one.result as usize) < context.policy.rounded(self.results.window.older_end);
-        let mut masked: Vec<Masked> = self.results.waiting.iter().filter(is_shown).filter(is_passed).cloned().collect();
-        masked.sort_unstable_by_key(|one| one.result);
-        let removed: usize = masked.iter().map(|one| one.removed).sum();
-        let cuts = self.gone.hidden.cuts.clone();
-        let chars = chars.saturating_sub(removed);
-        let (summary, call) = (Some(summary), Some(call));
-        let hiding = Hiding { messages: hidden, cuts, summary, call, chars, ..Hiding::default() };
-        let cost = self.cost_hiding(context, &hiding, &masked);
         let boundary = self.next_boundary(context.policy);
-        let mut step = Step { masked, cost, boundary, is_forced: true, ..Step::default() };
-        step.moved = self.move_of(context, &step);
-        step.hiding = Some(Box::new(hiding));
-        Ok(step)
+        let masked = self.waiting_before(boundary, |one| !hiding.has(message_of(context.outline, one.result)));
+        hiding.chars = chars.saturating_sub(masked.iter().map(|one| one.removed).sum());
+        let cost = self.cost_hiding(context, &hiding, &masked);
+        let boundary = boundary.max(self.rule.boundary);
+        Ok(Step { cost, boundary, hiding: Some(Box::new(hiding)), ..self.step_of(context, masked, vec![]) })
     }
 
     /// After messages were hidden: the turns that are reached.

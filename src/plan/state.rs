@@ -39,7 +39,6 @@ use super::turn_spans::OldTurns;
 use super::units::{Paid, message_of};
 use super::window::Window;
 use crate::outline::{ItemType, reserve};
-use crate::policy::Policy;
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct State {
@@ -141,11 +140,6 @@ impl State {
     /// The moves of the boundary.
     pub(crate) fn moves(&self) -> &[Move] {
         &self.rule.moves
-    }
-
-    /// A boundary after a move by its rule.
-    pub(super) fn next_boundary(&self, policy: &Policy) -> usize {
-        policy.rounded(self.results.window.older_end).max(self.rule.boundary)
     }
 
     /// How many messages it has.

@@ -22,13 +22,13 @@ mod summaries;
 mod view;
 
 use crate::error::Error;
-use crate::plan::{Need, PlanContext, Point, State, Step, SummaryInput};
+use crate::plan::{Costs, Need, PlanContext, Point, State, Step, SummaryInput};
 use crate::policy::{NOW, Policy, Requests};
 use crate::store::{Store, StoreError};
 pub use attempts::{Attempts, wait_after};
 use event::Events;
 use log::Log;
-pub(crate) use log::{MessageCosts, ResultPlace, ShownSummary, TextsToCount};
+pub(crate) use log::{ResultPlace, ShownSummary, TextsToCount};
 use std::sync::Arc;
 use stored::Stored;
 pub(crate) use summaries::Asked;
@@ -189,7 +189,7 @@ impl Session {
         &mut self,
         message: &[u8],
         surrogates: bool,
-        costs: MessageCosts,
+        costs: Option<Costs>,
         store: Option<&mut Store>,
     ) -> Result<()> {
         self.check_store(store.as_deref())?;
@@ -197,7 +197,7 @@ impl Session {
         self.log.scan(message, surrogates, &self.policy).map_err(|error| self.at_end(error))?;
         self.log.admit(&self.policy);
         if let Some(costs) = costs {
-            self.log.set_costs(&self.policy, costs);
+            self.log.give_costs(&self.policy, costs);
         }
         self.appended(index, was_run);
         let Some(store) = store else { return Ok(()) };
@@ -270,7 +270,7 @@ impl Session {
             }
             let moved = state.advance(context);
             let is_to_window = max_cost.is_some_and(|max| state.cost() > max);
-            let step = if is_to_window { state.peek(context, false) } else { None };
+            let step = if is_to_window { state.move_step(context, false) } else { None };
             (step.unwrap_or_else(|| Step::at_rest(state.cost())), moved, is_to_window)
         });
         self.touch_results(&moved);

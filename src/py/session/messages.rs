@@ -2,7 +2,7 @@
 
 use super::facts::facts_of;
 use super::shared::{Observation, Shared, texts_of};
-use crate::plan::SummaryInput;
+use crate::plan::{Costs, SummaryInput};
 use crate::policy::Policy;
 use crate::py::apply::masked_message;
 use crate::py::convert::{CountedTexts, PyPolicy, Text, bytes_of, count_request, summary_request, text_costs};
@@ -13,7 +13,7 @@ use crate::py::reduction::{moves_of, unmasked_of};
 use crate::py::store::PyStore;
 use crate::py::unread;
 use crate::py::values::Any;
-use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, Update, ViewMessage};
+use crate::session::{Chunks, Failure, Mask, Session, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
@@ -126,15 +126,13 @@ impl PySession {
         py: Python<'py>,
         message: &[u8],
         surrogates: bool,
-        costs: MessageCosts,
+        costs: Option<(usize, Vec<(usize, usize)>)>,
         texts: Option<CountedTexts>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
-            let texts = texts.unwrap_or_default();
+            let texts = || text_costs(texts.unwrap_or_default()).collect();
+            let costs = costs.map(|(own, observations)| Costs { messages: vec![own], observations, texts: texts() });
             let (moves, is_of_unknown_role) = self.texts(py)?.change(py, |session, store| {
-                if !texts.is_empty() {
-                    session.set_text_costs(text_costs(texts));
-                }
                 session.append(message, surrogates, costs, store)?;
                 Ok((session.new_moves(), session.newest().is_some_and(unread::is_of_unknown_role)))
             })?;

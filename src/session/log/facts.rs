@@ -7,7 +7,7 @@ use crate::handle::Handle;
 use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
 use crate::plan::{Costs, Layout, PlanContext, Standing, Summary, SummaryInput, leading_system_messages};
-use crate::policy::{Policy, UNKNOWN_REQUESTS};
+use crate::policy::Policy;
 use crate::session::{Result, Session, Update};
 use crate::source::{Bytes, OneText, Source};
 use crate::text::count_chars;
@@ -137,8 +137,8 @@ impl Log {
     /// Cuts a new result that has this text.
     fn cut_known(&mut self, policy: &Policy, result: usize, source: &OneText) {
         let Log { outline, pairs, turns, .. } = &*self;
-        let (requests, placeholder, costs, related) = (&UNKNOWN_REQUESTS, &Placeholder::of(policy), None, &[]);
-        let context = PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related };
+        let placeholder = Placeholder::of(policy);
+        let context = PlanContext::of_texts(outline, source, policy, &placeholder, (pairs, turns));
         for (result, arrival) in context.arrivals(result..result + 1) {
             arrival.take(&mut self.outline, result);
             let removed = self.outline.arrival_chars(result..result + 1);
@@ -252,15 +252,7 @@ impl Session {
 
     /// Gives the costs of the newest messages, which are those of their characters until then, and of cut results.
     pub(crate) fn give_costs(&mut self, costs: Costs) {
-        let (outline, image_chars) = (&self.log.outline, self.policy.text.image_chars);
-        let first = outline.messages.len() - costs.messages.len();
-        let chars = |message: usize| outline.chars_of(message, image_chars);
-        let counted: usize = (first..outline.messages.len()).map(chars).sum();
-        self.log.cost = self.log.cost.saturating_sub(counted).saturating_add(costs.total());
-        let known = self.log.costs.get_or_insert_default();
-        known.messages.extend(costs.messages);
-        known.observations.extend(costs.observations);
-        known.texts.extend(costs.texts);
+        self.log.give_costs(&self.policy, costs);
     }
 
     /// Gives the text of a result.

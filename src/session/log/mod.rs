@@ -33,9 +33,6 @@ pub(crate) struct Log {
     pub marks: Vec<(usize, usize, Span)>,
 }
 
-/// Costs of a message: own, and of each observation raw and masked. None where they are its characters.
-pub(crate) type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
-
 /// The text of an observation after a cut, and its placeholder.
 pub(crate) type TextsToCount = (Option<Vec<u8>>, Option<Vec<u8>>);
 
@@ -115,17 +112,15 @@ impl Log {
         self.marks.truncate(self.marks.partition_point(|(message, ..)| *message < messages));
     }
 
-    /// Replaces the characters of the newest message or turn by its costs.
-    pub(crate) fn set_costs(&mut self, policy: &Policy, (own, observations): (usize, Vec<(usize, usize)>)) {
-        let known = self.costs.as_ref().map_or(0, |costs| costs.messages.len());
-        let chars: usize =
-            (known..self.len()).map(|message| self.outline.chars_of(message, policy.text.image_chars)).sum();
-        let cost = observations.iter().fold(own, |cost, (raw, _)| cost.saturating_add(*raw));
-        self.cost = (self.cost - chars).saturating_add(cost);
-        let costs = self.costs.get_or_insert_default();
-        costs.messages.push(own);
-        costs.messages.resize(self.outline.messages.len(), 0);
-        costs.observations.extend(observations);
+    /// Replaces the characters of the newest messages by their costs, and adds those of texts.
+    pub(crate) fn give_costs(&mut self, policy: &Policy, costs: Costs) {
+        let chars = |message: usize| self.outline.chars_of(message, policy.text.image_chars);
+        let counted: usize = (self.len() - costs.messages.len()..self.len()).map(chars).sum();
+        self.cost = self.cost.saturating_sub(counted).saturating_add(costs.total());
+        let known = self.costs.get_or_insert_default();
+        known.messages.extend(costs.messages);
+        known.observations.extend(costs.observations);
+        known.texts.extend(costs.texts);
     }
 
     /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
