@@ -46,9 +46,8 @@ impl State {
         let policy = context.policy;
         let pays = match policy.terms.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
-            Boundary::BreakEven { read, write } => {
-                self.results.gain > 0
-                    && bill.is_some_and(|bill| self.breaks_even(policy, bill, self.results.gain, read, write))
+            Boundary::BreakEven(prices) => {
+                self.results.gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, prices))
             }
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.results.gain >= at_least,
         };

@@ -42,11 +42,11 @@
 //! 1.03 of it (docs/decisions/0016).
 
 use super::context::PlanContext;
-use super::masked::{Masked, masked_in};
+use super::masked::masked_in;
 use super::state::State;
-use super::step::Point;
+use super::step::{Point, Step};
 use super::units::{Bill, Charged, cost, message_of, positions_of};
-use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy, Requests};
+use crate::policy::{Boundary, CHARS_PER_TOKEN, CachePrices, NOW, Policy, Requests};
 use crate::provider::{CacheRule, ProviderCache};
 
 /// The boundary moves once the waste has cost this part of what the move costs.
@@ -120,7 +120,7 @@ impl State {
     /// The charge of a request after this many messages, to which the state must have grown; None where no rule reads it.
     pub(super) fn bill(&self, context: PlanContext, end: usize, point: Point) -> Option<Bill> {
         let policy = context.policy;
-        if !matches!(policy.terms.boundary, Boundary::BreakEven { .. }) {
+        if !matches!(policy.terms.boundary, Boundary::BreakEven(_)) {
             return None;
         }
         let is_cold = is_cold(context.requests, end, point);
@@ -146,44 +146,39 @@ impl State {
         })
     }
 
-    /// The bill of a request that forces these changes. What it cuts that was not sent before leaves the cache as it is.
+    /// The bill of a request whose step the rule of the boundary did not choose. What it cuts that was not sent before leaves the cache
+    /// as it is; where it hides messages, the view is written whole.
     pub(super) fn forced_bill(
         &self,
         context: PlanContext,
         (end, point): (usize, Point),
         bill: &Bill,
-        changes: &[Masked],
-        is_moved: bool,
+        step: &Step,
     ) -> Bill {
         let cache = context.policy.terms.cache;
-        let removed: usize = changes.iter().map(|one| one.removed).sum();
-        let chars = self.chars_before(end).saturating_sub(removed);
         let is_paused = is_cold(context.requests, end, point);
-        let is_cold = is_paused || self.rule.is_rewritten;
-        let kept = if is_moved {
-            self.kept_before(context, changes.first().map(|one| one.result))
-        } else {
-            self.chars_before(self.cached_end(context))
+        let (is_cold, hides) = (is_paused || self.rule.is_rewritten, step.hiding.is_some());
+        let kept = match step.moved {
+            _ if is_cold || hides => 0,
+            Some(_) => self.kept_before(context, step.changes().first().map(|one| one.result)),
+            None => self.chars_before(self.cached_end(context)),
         };
-        let kept = if is_cold { 0 } else { kept };
-        let moved = Charged::request(chars, cache.serves(kept));
-        let again = cache.again(kept, is_cold);
-        let rewrites_system = self.rewrites_system(cache, kept, is_paused);
+        let moved = Charged::request(self.chars_after(end, step), cache.serves(kept));
+        let again = cache.again(kept, is_cold && !hides);
+        let rewrites = self.rewrites_system(cache, kept, is_paused);
+        let rewrites_system = if hides { cache.system_chars > 0 } else { rewrites };
         Bill { stay: moved.and_written(again), go: moved, again, rewrites_system, ..*bill }
     }
 
     /// Whether a move breaks even at these prices, and keeps the bound on cost.
-    pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, gain: usize, read: f64, write: f64) -> bool {
-        let waste = self.rule.waste.saturating_add(gain);
-        let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
+    pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, prices: CachePrices) -> bool {
+        let waste = self.rule.waste.saturating_add(self.results.gain);
+        let extra = bill.go.cost(prices) - bill.stay.cost(prices);
         let system = if bill.rewrites_system { policy.terms.cache.system_chars } else { 0 };
-        let is_within_bound = |part: f64| {
-            let at_most = bill.go.and_written(bill.again);
-            (extra + cost(bill.again, write) + cost(system, write - read) <= 0.0
-                || self.rule.paid.is_within(policy, at_most, bill.raw, part, read, write))
-                && stays_cached(policy.terms.cache, bill.raw, bill.go, part, read, write)
-        };
-        cost(waste, read) >= BREAK_EVEN_AT * extra && policy.max_overcost.is_none_or(is_within_bound)
+        let is_no_dearer = || extra + cost(bill.again, prices.write) + cost(system, prices.write - prices.read) <= 0.0;
+        cost(waste, prices.read) >= BREAK_EVEN_AT * extra
+            && (is_no_dearer() || self.rule.paid.is_within(policy, bill.go.and_written(bill.again), bill.raw))
+            && stays_cached(policy, bill.raw, bill.go)
     }
 
     /// Whether a summary keeps the bound on cost that leaves this many characters of the view, all of which are written again.
@@ -194,13 +189,10 @@ impl State {
         chars: usize,
         call: (usize, usize),
     ) -> bool {
-        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.terms.boundary, policy.max_overcost) else {
-            return true;
-        };
         let Some(Bill { raw, .. }) = bill else { return true };
         let (view, again) = (Charged::request(chars, 0), policy.terms.cache.again(0, false));
-        self.rule.paid.with_summary(call).is_within(policy, view.and_written(again), *raw, part, read, write)
-            && stays_cached(policy.terms.cache, *raw, view, part, read, write)
+        self.rule.paid.with_summary(call).is_within(policy, view.and_written(again), *raw)
+            && stays_cached(policy, *raw, view)
     }
 
     /// Characters of the view up to the last masked observation. What follows results in a message is counted before them.
@@ -217,16 +209,6 @@ impl State {
     }
 }
 
-impl Bill {
-    /// The bill of a request whose view of so many characters is written whole.
-    pub(super) fn rewritten(&self, cache: ProviderCache, chars: usize) -> Self {
-        let view = Charged::request(chars, 0);
-        let again = cache.again(0, false);
-        let rewrites_system = cache.system_chars > 0;
-        Bill { stay: view.and_written(again), go: view, again, rewrites_system, ..*self }
-    }
-}
-
 /// Whether the cache has nothing for a request after this many messages: its prompt is written in any case.
 fn is_cold(requests: &Requests, end: usize, point: Point) -> bool {
     let is_listed = |request: usize| requests.cold.binary_search(&request).is_ok();
@@ -234,8 +216,9 @@ fn is_cold(requests: &Requests, end: usize, point: Point) -> bool {
 }
 
 /// Whether after the move, and at each request to come, the view is served nearly as much of it as the raw history would be.
-fn stays_cached(cache: ProviderCache, raw: Charged, view: Charged, part: f64, read: f64, write: f64) -> bool {
-    let (raw, view) = (raw.read + raw.written, view.read + view.written);
+fn stays_cached(policy: &Policy, raw: Charged, view: Charged) -> bool {
+    let Some((CachePrices { read, write }, part)) = policy.cost_bound() else { return true };
+    let (cache, raw, view) = (policy.terms.cache, raw.read + raw.written, view.read + view.written);
     view >= cache.min_chars()
         && cost(raw.saturating_sub(view), read) + part * cost(raw, read) >= cost(cache.step_rest_chars(), write - read)
 }

@@ -36,11 +36,9 @@ impl State {
     pub(crate) fn step(&self, context: PlanContext, end: usize, point: Point) -> Step {
         let bill = if point == Point::Answered { None } else { self.bill(context, end, point) };
         let step = self.climb(context, end, point, bill.as_ref());
-        let bill = bill.map(|bill| match () {
-            () if !step.is_forced || step.changes_nothing() => bill,
-            () if step.hiding.is_some() => bill.rewritten(context.policy.terms.cache, self.chars_after(end, &step)),
-            () => self.forced_bill(context, (end, point), &bill, &step.changes(), step.moved.is_some()),
-        });
+        let is_forced = step.is_forced && !step.changes_nothing();
+        let bill =
+            bill.map(|bill| if is_forced { self.forced_bill(context, (end, point), &bill, &step) } else { bill });
         Step { bill, ..step }
     }
 

@@ -1,7 +1,7 @@
 //! Units of the rules: characters and blocks, charges of requests, and places of results.
 
 use crate::outline::Outline;
-use crate::policy::Policy;
+use crate::policy::{CachePrices, Policy};
 
 /// The cost of characters at a price per character.
 #[expect(clippy::cast_precision_loss, reason = "no history has 2^53 characters")]
@@ -30,8 +30,8 @@ impl Charged {
         Charged { read: self.read.saturating_add(other.read), written: self.written.saturating_add(other.written) }
     }
 
-    pub(super) fn cost(self, read: f64, write: f64) -> f64 {
-        cost(self.read, read) + cost(self.written, write)
+    pub(super) fn cost(self, prices: CachePrices) -> f64 {
+        cost(self.read, prices.read) + cost(self.written, prices.write)
     }
 }
 
@@ -86,24 +86,17 @@ impl Paid {
         Paid { calls, ..self }
     }
 
-    /// Whether all requests, with one more of the view and of the raw history, are within the bound on cost.
-    pub(super) fn is_within(
-        self,
-        policy: &Policy,
-        view: Charged,
-        raw: Charged,
-        part: f64,
-        read: f64,
-        write: f64,
-    ) -> bool {
+    /// Whether all requests, with one more of the view and of the raw history, are within the bound on cost, if there is one.
+    pub(super) fn is_within(self, policy: &Policy, view: Charged, raw: Charged) -> bool {
+        let Some((prices, part)) = policy.cost_bound() else { return true };
         let calls = policy.terms.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
-        let system = self.system_excess(policy.terms.cache.system_chars, part, read, write);
-        self.view.and(view).cost(read, write) + calls + system <= (1.0 + part) * self.raw.and(raw).cost(read, write)
+        let system = self.system_excess(policy.terms.cache.system_chars, part, prices);
+        self.view.and(view).cost(prices) + calls + system <= (1.0 + part) * self.raw.and(raw).cost(prices)
     }
 
     /// What a system prompt of at most this many characters costs beyond the bound, if this request writes it once more. Raw writes it
     /// at the first request, and reads it at each later one.
-    fn system_excess(self, chars: usize, part: f64, read: f64, write: f64) -> f64 {
+    fn system_excess(self, chars: usize, part: f64, CachePrices { read, write }: CachePrices) -> f64 {
         let raw = write + cost(self.requests, read);
         let more = cost(self.system_rewrites.saturating_add(1), write - read);
         cost(chars, (more - part * raw).max(0.0))

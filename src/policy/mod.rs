@@ -2,7 +2,7 @@
 
 mod terms;
 
-pub use terms::{Boundary, Due, Model, Summaries, SummaryPrices, Terms};
+pub use terms::{Boundary, CachePrices, Due, Model, Summaries, SummaryPrices, Terms};
 
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
@@ -350,6 +350,12 @@ impl Policy {
     /// The limit of a request after this many messages.
     pub(crate) fn limit_at(&self, requests: &Requests, messages: usize) -> Option<usize> {
         self.max_cost_at(requests, messages).filter(|_| self.limit.is_kept && !self.is_off)
+    }
+
+    /// The prices of the rule of the boundary, and the part of raw that no move may cost more; None without a bound.
+    pub(crate) fn cost_bound(&self) -> Option<(CachePrices, f64)> {
+        let Boundary::BreakEven(prices) = self.terms.boundary else { return None };
+        self.max_overcost.map(|part| (prices, part))
     }
 
     /// Whether the view depends on earlier requests.

@@ -2,6 +2,13 @@
 
 use crate::provider::ProviderCache;
 
+/// Prices of a token that the cache serves, and of one that is written to it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CachePrices {
+    pub read: f64,
+    pub write: f64,
+}
+
 /// When the boundary between masked and raw observations moves.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Boundary {
@@ -11,12 +18,7 @@ pub enum Boundary {
     /// Steps of this many observations.
     Stepped(usize),
     /// When the move breaks even, at these prices of a token.
-    BreakEven {
-        /// Price of a token that the cache serves.
-        read: f64,
-        /// Price of a token that is written to it.
-        write: f64,
-    },
+    BreakEven(CachePrices),
     /// When the view exceeds this many characters and the move removes enough; in replays.
     HighWater {
         chars: usize,
@@ -30,12 +32,11 @@ impl Boundary {
     pub(crate) fn of(name: &str, first: f64, second: f64) -> Option<Self> {
         #[expect(clippy::cast_sign_loss, reason = "counts were checked where people give them")]
         let (count, at_least) = (first as usize, second as usize);
-        let (read, write) = (first, second);
         Some(match name {
             "sliding" => Boundary::Sliding,
             "stepped" => Boundary::Stepped(count),
             "high_water" => Boundary::HighWater { chars: count, at_least },
-            "break_even" => Boundary::BreakEven { read, write },
+            "break_even" => Boundary::BreakEven(CachePrices { read: first, write: second }),
             _ => return None,
         })
     }

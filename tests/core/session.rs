@@ -2,7 +2,7 @@
 
 use crate::common::{Random, published};
 use recede::plan::{Given, Plan, Stage, SummaryInput};
-use recede::policy::{Boundary, Goal, Policy};
+use recede::policy::{Boundary, CachePrices, Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::session::{Chunks, Session, Update, ViewMessage};
 
@@ -68,8 +68,8 @@ pub fn some_policy(random: &mut Random) -> Policy {
         terms.boundary = *random.pick(&[
             Boundary::Sliding,
             Boundary::Stepped(3),
-            Boundary::BreakEven { read: 0.1, write: 1.25 },
-            Boundary::BreakEven { read: 0.1, write: 1e9 },
+            Boundary::BreakEven(CachePrices { read: 0.1, write: 1.25 }),
+            Boundary::BreakEven(CachePrices { read: 0.1, write: 1e9 }),
         ]),
         is_off = is_limit && random.once_in(9),
         design.skips_masks = random.once_in(5),

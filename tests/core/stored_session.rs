@@ -5,7 +5,7 @@ use crate::common::{Random, published};
 use crate::session::{append, session, view_of};
 use crate::store::backends::{Failing, Failure};
 use recede::plan::SummaryInput;
-use recede::policy::{Boundary, Goal, Policy};
+use recede::policy::{Boundary, CachePrices, Goal, Policy};
 use recede::session::{Failure as SessionFailure, Session, Update};
 use recede::store::file::FileName;
 use recede::store::memory::Memory;
@@ -50,7 +50,7 @@ fn assert_equal(one: &mut Session, other: &mut Session, at: &str) {
 }
 
 fn masked() -> Policy {
-    let boundary = Boundary::BreakEven { read: 0.1, write: 1.25 };
+    let boundary = Boundary::BreakEven(CachePrices { read: 0.1, write: 1.25 });
     policy!(published(); goal = Goal::Mask, keep.messages = None, keep.results = 3, terms.boundary = boundary)
 }
 
