@@ -53,6 +53,11 @@ impl Turns {
         self.starts.partition_point(|start| *start as usize <= message)
     }
 
+    /// The first message of the run that contains a message, or of the last one before it.
+    pub(crate) fn start_of(&self, message: usize) -> usize {
+        self.at(message).checked_sub(1).map_or(0, |run| self.starts[run] as usize)
+    }
+
     /// The end of the run that contains a message; outside of runs, one past the message.
     pub fn run_end(&self, message: usize) -> usize {
         match self.at(message).checked_sub(1) {

@@ -63,6 +63,11 @@ impl Message {
         (self.role, self.shape, self.blocks) = (role, shape, blocks);
         (self.is_agent_made, self.item) = (is_agent_made, item);
     }
+
+    /// Whether nothing in it is counted: neither text, calls nor images.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chars == 0 && self.images == 0
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::convert::with_text;
 use super::values::Any;
-use crate::outline::{CALL_CHARS, Call, Message, Name, NameUse, Outline, Span, TextSpan, ToolResult};
+use crate::outline::{CALL_CHARS, Call, Message, Name, NameUse, Outline, Role, Span, TextSpan, ToolResult};
 use crate::shape::{Frame, MessageFacts, role_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -56,6 +56,7 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
         }
         let mut message = Message { chars, images: images as u32, first_call, first_result, ..Message::default() };
         message.take(&MessageFacts::given(role, block));
+        message.is_signed = role == Role::Assistant && flag(facts, 5, false)?;
         outline.messages.push(message);
     }
     Ok(outline)

@@ -17,16 +17,27 @@ pub(crate) enum Event {
     Sums(usize, Vec<usize>),
     /// From this many messages on, a thousand tokens have so many characters.
     Calibration(usize, usize),
-    /// The view of a request after this many messages was made, with the digest of what it shows otherwise than they are.
-    Sent(usize, u64),
+    /// The view of a request was made.
+    Sent(SentView),
+}
+
+/// The view of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SentView {
+    /// How many messages preceded the request.
+    pub messages: usize,
+    /// The digest of what it shows otherwise than they are, besides reasoning.
+    pub digest: u64,
+    /// The first message whose signed reasoning it has.
+    pub reasoning_from: usize,
 }
 
 /// What happened so far, in order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Events {
     others: Vec<Event>,
-    /// The requests whose views were made, ascending: messages and digest.
-    sent: Vec<(usize, u64)>,
+    /// The requests whose views were made, ascending.
+    sent: Vec<SentView>,
 }
 
 /// What became of a summary that was wanted.
@@ -46,7 +57,8 @@ impl Event {
     pub(crate) fn messages(&self) -> usize {
         match self {
             Event::Summary(event) => event.request,
-            Event::Cold(messages) | Event::Sums(messages, _) | Event::Sent(messages, _) => *messages,
+            Event::Cold(messages) | Event::Sums(messages, _) => *messages,
+            Event::Sent(sent) => sent.messages,
             Event::Calibration(since, _) => since.saturating_sub(1),
         }
     }
@@ -66,7 +78,9 @@ impl Event {
                 ([3, *messages as u64].into_iter().chain(sums).collect(), &[][..])
             }
             Event::Calibration(since, chars) => (vec![4, *since as u64, *chars as u64], &[][..]),
-            Event::Sent(messages, digest) => (vec![5, *messages as u64, *digest], &[][..]),
+            Event::Sent(SentView { messages, digest, reasoning_from }) => {
+                (vec![5, *messages as u64, *digest, *reasoning_from as u64], &[][..])
+            }
         };
         (numbers.iter().flat_map(|number| number.to_le_bytes()).collect(), text)
     }
@@ -91,7 +105,9 @@ impl Event {
                 Event::Sums(small(messages)?, sums.iter().map(|sum| small(*sum)).collect::<Option<_>>()?)
             }
             [4, since, chars] if chars < 1 << 16 => Event::Calibration(small(since)?, chars as usize),
-            [5, messages, digest] => Event::Sent(small(messages)?, digest),
+            [5, messages, digest, from] => {
+                Event::Sent(SentView { messages: small(messages)?, digest, reasoning_from: small(from)? })
+            }
             _ => return None,
         })
     }
@@ -100,9 +116,9 @@ impl Event {
 impl Events {
     /// Adds one. Of sums only the newest count, and stay when others are dropped; of calibrations and views those of earlier requests.
     pub(crate) fn push(&mut self, event: Event) {
-        if let Event::Sent(messages, digest) = event {
-            self.sent.truncate(self.sent.partition_point(|(other, _)| *other < messages));
-            return self.sent.push((messages, digest));
+        if let Event::Sent(sent) = event {
+            self.sent.truncate(self.sent.partition_point(|other| other.messages < sent.messages));
+            return self.sent.push(sent);
         }
         self.others.retain(|other| match (other, &event) {
             (Event::Sums(..), Event::Sums(..)) => false,
@@ -115,18 +131,23 @@ impl Events {
     /// Those up to this many messages.
     pub(crate) fn until(&self, messages: usize) -> Self {
         let others = self.others.iter().filter(|event| event.messages() <= messages).cloned().collect();
-        let sent = self.sent[..self.sent.partition_point(|(sent, _)| *sent <= messages)].to_vec();
-        Events { others, sent }
+        Events { others, ..self.sent_until(messages) }
+    }
+
+    /// The requests of at most this many messages, and nothing else.
+    pub(crate) fn sent_until(&self, messages: usize) -> Self {
+        let sent = self.sent[..self.sent.partition_point(|sent| sent.messages <= messages)].to_vec();
+        Events { sent, ..Events::default() }
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = Event> {
-        let sent = self.sent.iter().map(|(messages, digest)| Event::Sent(*messages, *digest));
+        let sent = self.sent.iter().map(|sent| Event::Sent(*sent));
         self.others.iter().cloned().chain(sent)
     }
 
-    /// The newest request of at most this many messages: how many, and the digest of its view.
-    pub(crate) fn sent_before(&self, messages: usize) -> Option<(usize, u64)> {
-        let end = self.sent.partition_point(|(sent, _)| *sent <= messages);
+    /// The view of the newest request of at most this many messages.
+    pub(crate) fn sent_before(&self, messages: usize) -> Option<SentView> {
+        let end = self.sent.partition_point(|sent| sent.messages <= messages);
         self.sent[..end].last().copied()
     }
 

@@ -65,8 +65,8 @@ pub struct Session {
     own_mark: Option<(Vec<u8>, usize)>,
     /// The budget is one of tokens, of which characters may be measured.
     calibrates: bool,
-    /// Each request is noted with what its view shows.
-    is_noting: bool,
+    /// Reasoning is void whose request was not noted; else it is as `reduce` takes it.
+    voids_unnoted: bool,
     /// How many moves of the boundary the caller knows.
     known_moves: usize,
     /// The first message of those, given as facts, whose requests are not made yet.
@@ -129,9 +129,9 @@ impl Session {
         Session { calibrates: true, ..self }
     }
 
-    /// Notes each request with what its view shows: reasoning that answers another one is void.
-    pub fn noting(self) -> Self {
-        Session { is_noting: true, ..self }
+    /// Takes reasoning as void whose request this session did not note.
+    pub fn voiding_unnoted(self) -> Self {
+        Session { voids_unnoted: true, ..self }
     }
 
     /// Runs what changes the session. After a panic in it text, outline, pairs and view may be out of step, and the session

@@ -32,9 +32,16 @@ impl Session {
     }
 
     /// Takes the policy with the terms of a model, and stores the options that have them. Its requests are charged again, so once the
-    /// boundary has moved or a summary was made nothing happens. Returns whether it was taken.
-    pub fn take_terms(&mut self, policy: &Policy, options: &[u8], store: Option<&mut Store>) -> Result<bool> {
-        if !self.state.moves().is_empty() || self.events.summaries().next().is_some() {
+    /// boundary has moved or a summary was made nothing happens, unless it `keeps_prices`. Returns whether it was taken.
+    pub fn take_terms(
+        &mut self,
+        policy: &Policy,
+        keeps_prices: bool,
+        options: &[u8],
+        store: Option<&mut Store>,
+    ) -> Result<bool> {
+        let has_changed = !self.state.moves().is_empty() || self.events.summaries().next().is_some();
+        if has_changed && !keeps_prices {
             return Ok(false);
         }
         self.check_store(store.as_deref())?;

@@ -2,7 +2,7 @@
 //! back only behind what it was made from. The options may have changed since, and messages may have come from elsewhere.
 
 use super::Session;
-use super::event::Event;
+use super::event::{Event, Events, SentView};
 use crate::clip::Clip;
 use crate::outline::Message;
 use crate::plan::Layout;
@@ -27,8 +27,9 @@ pub(super) struct Noted {
     texts: Option<u64>,
     /// Whether messages were dropped from the history since the view was made.
     pub is_rewound: bool,
-    /// Whether one of the first messages has signed reasoning, and how many were looked at for that.
+    /// Whether one of the first messages has signed reasoning, which of them have nothing else, and how many were looked at.
     has_signed: bool,
+    alone: Vec<usize>,
     looked_at: usize,
 }
 
@@ -40,14 +41,23 @@ impl Noted {
     /// The history has so many messages and forms left.
     pub(super) fn rewind(&mut self, messages: usize, forms: usize) {
         (self.is_rewound, self.looked_at) = (true, self.looked_at.min(messages));
+        self.alone.retain(|message| *message < messages);
         self.truncate(forms);
     }
 
-    /// Looks at all messages. Returns whether one has signed reasoning.
-    fn look(&mut self, messages: &[Message]) -> bool {
-        self.has_signed |= messages[self.looked_at..].iter().any(|message| message.is_signed);
+    /// Looks at all messages.
+    fn look(&mut self, messages: &[Message]) {
+        for (number, message) in messages[self.looked_at..].iter().enumerate().filter(|(_, message)| message.is_signed)
+        {
+            self.has_signed = true;
+            self.alone.extend(message.is_empty().then_some(self.looked_at + number));
+        }
         self.looked_at = messages.len();
-        self.has_signed
+    }
+
+    /// How many of the first messages have nothing else than signed reasoning, in whose place a text is shown.
+    fn alone_before(&self, message: usize) -> usize {
+        self.alone.partition_point(|alone| *alone < message)
     }
 
     /// Adds results; `texts` describes what is shown in their places.
@@ -90,18 +100,29 @@ fn digest_of(layout: &Layout, messages: usize) -> u64 {
 
 impl Session {
     /// Notes the current request, once its view is made: where reasoning is verified, or is there for a model that may do so later.
-    pub(super) fn note_request(&mut self) {
+    pub(crate) fn note_request(&mut self) {
         let end = self.len();
-        if !self.is_noting || self.log.ends_with_run() || end == 0 {
+        if self.log.ends_with_run() || end == 0 {
             return;
         }
-        if !self.view.noted.look(&self.log.outline.messages) && !self.policy.terms.verifies_reasoning {
+        if !self.view.noted.has_signed && !self.policy.terms.verifies_reasoning {
             return;
         }
-        let sent = (end, self.digest_before(&self.view.layout, end));
+        let (digest, reasoning_from) = (self.digest_before(&self.view.layout, end), self.view.layout.reasoning_from);
+        let sent = SentView { messages: end, digest, reasoning_from };
         if self.events.sent_before(end) != Some(sent) {
-            self.happened(Event::Sent(sent.0, sent.1));
+            self.happened(Event::Sent(sent));
         }
+    }
+
+    /// Takes over what another session of the first messages has sent, before any is appended.
+    pub(crate) fn take_sent(&mut self, sent: Events) {
+        self.events = sent;
+    }
+
+    /// What it has sent in requests of at most so many messages.
+    pub(crate) fn sent_until(&self, messages: usize) -> Events {
+        self.events.sent_until(messages)
     }
 
     /// The digest of what a layout of the view shows otherwise before a message.
@@ -111,20 +132,44 @@ impl Session {
     }
 
     /// The first message whose signed reasoning this layout sends back. Of a view that only grows, the new messages alone are looked at.
-    pub(super) fn reasoning_from(&self, layout: &Layout, is_edited: bool) -> usize {
-        let (before, outline) = (&self.view.layout, &self.log.outline);
+    pub(super) fn reasoning_from(&mut self, layout: &Layout, is_edited: bool) -> usize {
+        self.view.noted.look(&self.log.outline.messages);
         if !self.policy.terms.verifies_reasoning {
             return 0;
         }
-        if !self.is_noting {
-            return self.state.reasoning_after(outline, &self.step).from;
-        }
+        let (before, outline) = (&self.view.layout, &self.log.outline);
         let (from, checked) = if is_edited { (0, 0) } else { (before.reasoning_from, before.messages) };
-        let is_void = |message: &usize| {
-            let sent = self.events.sent_before(*message);
-            sent.is_none_or(|(end, digest)| self.digest_before(layout, end) != digest)
+        // What was left out stays out, where requests may be judged as `reduce` takes them.
+        let left_out = self.events.sent_before(self.len()).filter(|_| !self.voids_unnoted);
+        let mut from = from.max(left_out.map_or(0, |sent| sent.reasoning_from));
+        let of_reduce = self.state.reasoning_after(outline, &self.step).from;
+        let judged = |message: usize| {
+            let (start, sent) = (self.log.turns.start_of(message), self.events.sent_before(message));
+            let noted = sent.filter(|sent| self.voids_unnoted || sent.messages == start);
+            let is_void = match noted {
+                Some(sent) => self.digest_before(layout, sent.messages) != sent.digest,
+                None => self.voids_unnoted || message < of_reduce,
+            };
+            (is_void, noted.map_or((start, of_reduce), |sent| (sent.messages, sent.reasoning_from)))
         };
-        let mut signed = (checked..self.len()).rev().filter(|message| outline.messages[*message].is_signed);
-        signed.find(is_void).map_or(from, |message| message + 1)
+        let last = |first: usize, is_void: &dyn Fn(usize) -> bool| {
+            let mut messages = (first..outline.messages.len()).rev();
+            messages.find(|message| outline.messages[*message].is_signed && is_void(*message))
+        };
+        if let Some(void) = last(checked, &|message| judged(message).0) {
+            from = from.max(void + 1);
+        }
+        // A message that loses all that it has gets a text, which edits what later requests had sent.
+        let texts = |from: usize, end: usize| self.view.noted.alone_before(from.min(end));
+        let is_edited = |message: usize, from: usize| {
+            let (end, sent_from) = judged(message).1;
+            texts(from, end) != texts(sent_from, end)
+        };
+        while texts(from, from) > 0
+            && let Some(edited) = last(from.max(checked), &|message| is_edited(message, from))
+        {
+            from = edited + 1;
+        }
+        from
     }
 }

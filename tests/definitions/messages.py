@@ -78,7 +78,7 @@ class Messages:
         self.is_current = False
         self.changed_at: tuple[int, int] | None = None
         self.states: list[dict[str, Any]] = []  # before each message
-        self.masks_seen: list[tuple[bytes, list[tuple[int, int, str]]]] = []
+        self.masks_seen: list[tuple[bytes, list[tuple[int, int, str]], bool]] = []
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -357,12 +357,14 @@ class Messages:
         ]
         before = self.masks_seen
         self.masks_seen = [
-            (data, [one for one in found if one.message_index == index]) for index, data in enumerate(self.messages)
+            (data, [one for one in found if one.message_index == index], index in self.plan.unsigned)
+            for index, data in enumerate(self.messages)
         ]
         pairs = enumerate(zip(before, self.masks_seen, strict=False))
         same = min(len(before), len(self.masks_seen))
         first = next((index for index, (old, new) in pairs if old != new), same)
-        return Masks(first, [one for one in found if one.message_index >= min(first, since)])
+        changed = [one for one in found if one.message_index >= min(first, since)]
+        return Masks(first, changed, unsigned=tuple(sorted(self.plan.unsigned)))
 
     def _totals(self) -> tuple[int, int, int]:
         orphans = sum(

@@ -40,17 +40,27 @@ def _whole(body: Body, field: str, view: Any) -> Body:
 @contextlib.contextmanager
 def _reduce(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View]:
     def view(body: Body) -> Body:
-        request: Body = recede.reduce(body, **options).request
+        given = _told(name, options, body) if "provider" in options else options
+        request: Body = recede.reduce(body, **given).request
         return request
 
     yield view
 
 
+def _told(name: str, options: Body, body: Body) -> Body:
+    """The options of a door that hears of no model, whose caller says whether that verifies its reasoning."""
+    provider = options.get("provider", recede.Provider.of(name))
+    verifies = recede.Provider.of(name, body.get("model")).verifies_reasoning
+    return {**options, "provider": provider._replace(verifies_reasoning=verifies)}
+
+
 @contextlib.contextmanager
 def _history(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View]:
-    history = recede.History(**{"provider": name, **options})
+    history: Any = None
 
     def view(body: Body) -> Body:
+        nonlocal history
+        history = recede.History(**_told(name, options, body)) if history is None else history
         history.extend(body[api.field][len(history) :])
         return _whole(body, api.field, history.view())
 
@@ -59,8 +69,17 @@ def _history(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[V
 
 @contextlib.contextmanager
 def _masker(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View]:
-    masker = Masker(**{"provider": name, **options})
-    yield lambda body: _whole(body, api.field, masker.view(body[api.field], request=body))
+    masker: Masker[Any] | None = None
+
+    def view(body: Body) -> Body:
+        nonlocal masker
+        if masker is None:
+            masker = Masker(
+                **(options if "model" in body and "provider" not in options else _told(name, options, body))
+            )
+        return _whole(body, api.field, masker.view(body[api.field], request=body))
+
+    yield view
 
 
 @contextlib.contextmanager

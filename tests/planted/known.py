@@ -11,10 +11,10 @@ ALL = ("*",)
 SUMMARY = ("* summarizer",)
 LIMIT = ("reduce tight", "History tight")  # these doors hide turns over a limit
 HIDES = (*SUMMARY, *LIMIT)
-UNNAMED = ("History *", "Masker *", "* summarizer")
+UNNAMED = ("RequestMasker summarizer", "wrap summarizer", "proxy summarizer")
 
 KNOWN: dict[str, dict[str, Ways]] = {
-    # Doors that hear of no model, or are told of a provider that verifies nothing.
+    # Doors that are told of a provider that verifies nothing.
     "Append-only: models that verify their reasoning": {
         **dict.fromkeys(
             (

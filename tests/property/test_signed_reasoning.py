@@ -81,6 +81,7 @@ class Account:
     def __init__(self) -> None:
         self.made: dict[str, tuple[str, str | None]] = {}  # of a thought: its prefix, and the thought before it
         self.sent: list[int] = []  # thoughts in each request
+        self.verifies = True  # by the model of the request
 
     def request(self, view: Messages) -> None:
         before: str | None = None
@@ -88,8 +89,9 @@ class Account:
         for message in view:
             for thought in thoughts(message):
                 prefix, previous = self.made[thought]
-                assert prefix == sent.hexdigest(), "bound to a different conversation"
-                assert count == 0 or previous == before, "no unbroken run"
+                if self.verifies:
+                    assert prefix == sent.hexdigest(), "bound to a different conversation"
+                    assert count == 0 or previous == before, "no unbroken run"
                 before, count = thought, count + 1
             sent.update(json.dumps(bare(message), sort_keys=True).encode())
         self.sent.append(count)
@@ -149,12 +151,56 @@ def history_of(reads: str, **options: Any) -> Callable[[Messages], Messages]:
     return view
 
 
+class AsDicts:
+    """An adapter of dicts, of which the core knows facts alone."""
+
+    def facts(self, message: dict[str, Any]) -> recede.masker.Facts:
+        calls, results = [], []
+        content = message.get("content")
+        for block in content if isinstance(content, list) else []:
+            if use := block.get("toolUse") or (block if block.get("type") == "tool_use" else None):
+                calls.append((use.get("id") or use.get("toolUseId"), "run", 2))
+            if answer := self._result(block):
+                results.append((answer[0], None, len(answer[1])))
+        calls += [(call["id"], "run", 2) for call in message.get("tool_calls") or ()]
+        results += [(message["tool_call_id"], None, len(content))] if message["role"] == "tool" else []
+        chars = len(content) if isinstance(content, str) and not results else 0
+        return recede.masker.Facts(message["role"], chars, calls, results, signed=bool(thoughts(message)))
+
+    def masked(self, message: dict[str, Any], texts: Any) -> dict[str, Any]:
+        if message["role"] == "tool":
+            return {**message, "content": texts[0]}
+        (answer,) = message["content"]
+        if "toolResult" in answer:
+            return {**message, "content": [{"toolResult": {**answer["toolResult"], "content": [{"text": texts[0]}]}}]}
+        return {**message, "content": [{**answer, "content": texts[0]}]}
+
+    def text(self, message: dict[str, Any], place: int) -> str:
+        if message["role"] == "tool":
+            return str(message["content"])
+        result = self._result(message["content"][place])
+        assert result is not None
+        return result[1]
+
+    def unsigned(self, message: dict[str, Any]) -> dict[str, Any]:
+        left = bare(message)
+        return left if left["content"] or left.get("tool_calls") else {**left, "content": NO_REASONING}
+
+    def _result(self, block: dict[str, Any]) -> tuple[str, str] | None:
+        if block.get("type") == "tool_result":
+            return block["tool_use_id"], block["content"]
+        one = block.get("toolResult")
+        return None if one is None else (one["toolUseId"], one["content"][0]["text"])
+
+
 DOORS: dict[str, Callable[..., Any]] = {
     "dicts": reduce_dicts,
     "bytes": reduce_bytes,
     "view": lambda **options: history_of("view", **options),
     "view_json": lambda **options: history_of("view_json", **options),
     "view_chunks": lambda **options: history_of("view_chunks", **options),
+    "masker": lambda **options: recede.masker.Masker(**options).view,
+    "adapter": lambda **options: recede.masker.Masker(AsDicts(), **options).view,
 }
 OPTIONS: list[dict[str, Any]] = [
     {"keep": 3},

@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from recede._report import BoundaryMove
+from recede.providers import Provider
 from recede.reduction._counting import counted
 from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
 from recede.reduction._masks import MaskColumns, SummaryPlace
@@ -70,7 +71,7 @@ class KnownConversation:
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
         self._is_plain = True  # all messages are plain dicts
-        self._unsigned: frozenset[int] = frozenset()  # messages without their signed reasoning
+        self.unsigned: frozenset[int] = frozenset()  # messages without their signed reasoning
         self._marked: set[int] = set()  # these may have cache marks, once views have some
         self._sizes: list[int] = []
         self.bytes = 0  # of the messages
@@ -89,6 +90,12 @@ class KnownConversation:
         if self.options["provider"].cache == "none" and count not in self.uncached[-1:]:
             self.uncached = (*self.uncached, count)
 
+    @property
+    def verifies_reasoning(self) -> bool:
+        """Whether its provider, as far as it is named, verifies reasoning."""
+        provider = self.options.get("provider", "auto")
+        return isinstance(provider, Provider) and provider.verifies_reasoning
+
     def note_served(self) -> None:
         """Note that a request without marks was served from a cache: the later ones have one."""
         if self.uncached and self.served_at is None:
@@ -98,8 +105,8 @@ class KnownConversation:
         """Whether a request with so many messages has a cache: one that is sent again keeps its view."""
         return self.served_at is not None and messages > self.served_at
 
-    def sync(self, messages: list[Any], same: int, marked: list[int], summary: tuple[Any, int]) -> int:
-        """Take the messages of this call, of which the first are known, and a summary with its key.
+    def sync(self, messages: list[Any], same: int, marked: list[int], summary: tuple[Any, int, bool]) -> int:
+        """Take the messages of this call, of which the first are known, a summary with its key, and whether it is sent.
 
         Returns how many bytes more it takes. `asked` is set if the view needs a summary.
         """
@@ -124,7 +131,7 @@ class KnownConversation:
             self._take_update(update)
         return self.bytes - bytes_before
 
-    def _updated(self, summary: tuple[Any, int]) -> Any:
+    def _updated(self, summary: tuple[Any, int, bool]) -> Any:
         while isinstance(update := self.session.update(*summary), CountRequest):
             self.session.give_text_costs(counted(update.texts, self.counter))
         return update
@@ -136,7 +143,7 @@ class KnownConversation:
         had_pins, reasoning_from = self.update.pins_boundary, self.update.reasoning_from
         self.update = update
         if update.reasoning_from != reasoning_from or (reasoning_from and same < before):
-            self._unsigned = frozenset(self.session.unsigned())
+            self.unsigned = frozenset(self.session.unsigned())
         if update.pins_boundary:
             known = min(same, len(messages) - NEWEST) if had_pins else 0  # these are taken to be unchanged
             newest = range(max(0, known), len(messages))
@@ -179,7 +186,7 @@ class KnownConversation:
         new = self.masks.of_messages(self._copied_from, len(self.known.messages))
         for place, of_message in groupby(new, lambda mask: mask.message_index):
             self._copies[place] = self._masked(place, of_message)
-        for place in self._unsigned.difference(self._copies):
+        for place in self.unsigned.difference(self._copies):
             self._copies[place] = self._masked(place, [])
         self._stale, self._copied_from = [], len(self.known.messages)
         view = list(self.known.messages)
@@ -208,6 +215,6 @@ class KnownConversation:
 
     def _masked(self, place: int, masks: Any) -> Any:
         message, texts = self.known.messages[place], {mask.result_index: mask.text for mask in masks}
-        if place in self._unsigned:
+        if place in self.unsigned:
             return self._reader.unsigned(message, texts)
         return self._reader.masked(message, texts)

@@ -76,6 +76,7 @@ class Facts(NamedTuple):
         calls: its tool calls, each a `CallFacts` or the beginning of such a tuple.
         results: its tool results, each a `ResultFacts` or the beginning of such a tuple.
         images: images and documents in it, without those of its results.
+        signed: whether it has reasoning of the model that its provider may verify (docs/reasoning.md).
 
     Example:
         >>> from recede.masker import Facts
@@ -88,16 +89,19 @@ class Facts(NamedTuple):
     calls: Sequence[tuple[Any, ...]] = ()
     results: Sequence[tuple[Any, ...]] = ()
     images: int = 0
+    signed: bool = False
 
 
 class Adapter(Protocol[_M]):
     """How a `Masker` reads and masks messages of a type of your own.
 
-    `facts` and `masked` are required. Four more methods are used if the object has them:
+    `facts` and `masked` are required. Five more methods are used if the object has them:
 
     - ``text(message, result_index) -> str``: the text of a result. Without it nothing is taken
       for a placeholder, texts cannot be cut, and `recall` and `keep_matching` are refused.
     - ``summary(text) -> message``: a message of the user with this text. A `summarizer` needs it.
+    - ``unsigned(message) -> message``: a copy without its signed reasoning, or with a short text if it has nothing
+      else. Messages that are ``signed`` need it.
     - ``same(old, new) -> bool``: whether two messages are equal, where ``==`` does not say so.
     - ``key(messages) -> Hashable``: what conversations have in common that may be the same; by default the facts of
       their first user message.
@@ -127,6 +131,8 @@ class Adapter(Protocol[_M]):
 
 # Conversations are distinguished by their first user message, if it is one of so many.
 _FIRST_MESSAGES = 8
+_SIGNED = Facts._fields.index("signed")
+NEEDS = "{} needs an adapter with a method {!r}"
 _CALL_CHARS = 20  # of a call besides its name and arguments
 
 
@@ -198,6 +204,7 @@ class AdapterReader:
         self._facts = adapter.facts
         self.masked: Callable[[Any, Mapping[int, str]], Any] = adapter.masked
         self.text: Callable[[Any, int], str] | None = getattr(adapter, "text", None)
+        self._unsigned: Callable[[Any], Any] | None = getattr(adapter, "unsigned", None)
         self.summary: Callable[[str, bytes], Any] | None = None
         if callable(getattr(adapter, "summary", None)):
             self.summary = lambda text, message: adapter.summary(text)
@@ -206,10 +213,18 @@ class AdapterReader:
 
     def extend(self, session: Any, messages: list[Any], first: int) -> bool:
         """Append the messages from this one on to a session. Texts are read only where masking depends on them."""
-        needed = session.extend_facts(list(map(self._facts, messages[first:])))
+        facts = list(map(self._facts, messages[first:]))
+        needed = session.extend_facts(facts)
+        if self._unsigned is None and any(any(one[_SIGNED:]) for one in facts):
+            raise TypeError(NEEDS.format("signed reasoning", "unsigned"))
         if self.text is not None:
             session.give_texts([((index, place), self.text(messages[index], place)) for index, place in needed])
         return False
+
+    def unsigned(self, message: Any, texts: Mapping[int, str]) -> Any:
+        """A copy of a message without its signed reasoning, and with these texts for its results."""
+        assert self._unsigned is not None, "extend refuses signed messages without it"
+        return self._unsigned(self.masked(message, texts) if texts else message)
 
     def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
         """The costs of messages: of results by their texts, if the adapter has them, and of all else by characters."""

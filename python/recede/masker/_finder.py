@@ -169,6 +169,8 @@ class ConversationFinder(Generic[_M]):
         static: int | None = None,
         summary: tuple[Any, int] = (None, 0),
         if_served: Provider | None = None,
+        *,
+        is_sent: bool = False,
     ) -> KnownConversation:
         """The conversation of these messages, brought up to date; where nothing is around them, as in its last view."""
         if not isinstance(messages, (list, tuple)):
@@ -187,13 +189,18 @@ class ConversationFinder(Generic[_M]):
             options = {**self._options, "provider": provider}
             if conversation.uncached:
                 options.setdefault("cold", conversation.uncached)  # so that the boundary stays
-            conversation = self._again(conversation, options, conversation.static if static is None else static)
+            conversation = self._again(conversation, same, options, conversation.static if static is None else static)
+            same, marked = 0, []
+        elif provider is not None and provider.verifies_reasoning and not conversation.verifies_reasoning:
+            before = conversation.options["provider"]  # whose prices stay
+            options = {**conversation.options, "provider": before._replace(verifies_reasoning=True)}
+            conversation = self._again(conversation, same, options, conversation.static if static is None else static)
             same, marked = 0, []
         elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
-            conversation = self._again(conversation, conversation.options, static)
+            conversation = self._again(conversation, same, conversation.options, static)
             same, marked = 0, []
         try:
-            added = conversation.sync(given, same, marked, summary)
+            added = conversation.sync(given, same, marked, (*summary, is_sent))
         except BaseException:
             self._remembered.forget(conversation)
             raise
@@ -236,10 +243,11 @@ class ConversationFinder(Generic[_M]):
         self._calls["continued" if same == len(best.known.messages) else "rewound"] += 1
         return best, same, marked
 
-    def _again(self, known: KnownConversation, options: Mapping[str, Any], static: int) -> KnownConversation:
-        """Begin a known conversation anew with other options."""
+    def _again(self, known: KnownConversation, same: int, options: Mapping[str, Any], static: int) -> KnownConversation:
+        """Begin a known conversation anew with other options, of which so many messages are the same."""
         self._remembered.forget(known)
         new = self._new(known.key, None, static, options)
+        new.session.take_sent(known.session, same)
         new.uncached, new.served_at, new.around_chars = known.uncached, known.served_at, known.around_chars
         return self._remembered.add(new)
 

@@ -14,7 +14,7 @@ from recede._steps import drive, drive_async
 from recede._summarizer import Asking, Steps
 from recede._usage import shows_cache
 from recede.masker._conversation import KnownConversation
-from recede.masker._facts import AdapterReader, DictReader
+from recede.masker._facts import NEEDS, AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
 from recede.providers import checked_provider, has_entries, provider_of_model, rounded_static
 from recede.reduction._counting import OVER_LIMIT, approx_tokens, static_cost
@@ -41,7 +41,6 @@ _log = logging.getLogger("recede")
 _M = TypeVar("_M")
 _T = TypeVar("_T")
 _OWN = dict.fromkeys(("adapter", "recall", "on_move", "summarizer", "most", "max_bytes", "check"))
-_NEEDS_TEXT = "{} needs an adapter with a method 'text'"
 
 
 def _masks(conversation: KnownConversation) -> Masks:
@@ -49,7 +48,8 @@ def _masks(conversation: KnownConversation) -> Masks:
         conversation.changed_from = 0
         return Masks(0, [])
     first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
-    return Masks(first, conversation.masks, tuple(conversation.hidden), conversation.summary)
+    unsigned = tuple(sorted(conversation.unsigned.difference(conversation.hidden)))
+    return Masks(first, conversation.masks, tuple(conversation.hidden), conversation.summary, unsigned)
 
 
 class Masker(ConversationFinder[_M]):
@@ -58,7 +58,7 @@ class Masker(ConversationFinder[_M]):
     Messages may be of any type. What it remembers of a conversation only saves time: each view is that of
     `reduce` for the messages given, whatever was asked before, and of which conversation. So one object
     serves many of them, and nothing is to be saved. A conversation is found by its content; one more message costs
-    microseconds.
+    microseconds. For a model that verifies its reasoning it also remembers what it has sent (docs/reasoning.md).
 
     Args:
         adapter: how messages of your own type are read and masked: a `recede.masker.Adapter`. None: messages are
@@ -123,7 +123,7 @@ class Masker(ConversationFinder[_M]):
         recalls = recall or "{handle}" in (options.get("placeholder") or "")
         for name in ("recall",) * recalls + ("keep_matching",) * bool(options.get("keep_matching")):
             if reader.text is None:
-                raise TypeError(_NEEDS_TEXT.format(name))
+                raise TypeError(NEEDS.format(name, "text"))
         limits = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
         self._on_move = optional_function("on_move", on_move)
         self._was_over = False  # which is said once
@@ -206,7 +206,7 @@ class Masker(ConversationFinder[_M]):
                 conversation.note_uncached(around_chars)
             return conversation.new_moves(), self._view(conversation, marks_elsewhere, request or {})
 
-        moves, view = yield from self._steps(messages, shown, provider, static, if_served)
+        moves, view = yield from self._steps(messages, shown, provider, static, if_served, is_sent=True)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
         return view
@@ -218,12 +218,17 @@ class Masker(ConversationFinder[_M]):
         provider: Provider | None = None,
         static: int | None = None,
         if_served: Provider | None = None,
+        *,
+        is_sent: bool = False,
     ) -> Steps[_T]:
-        """The result for the conversation of these messages, once its view has the summary that it needs."""
+        """The result for the conversation of these messages, once its view has the summary that it needs.
+
+        A view that `is_sent` is noted: reasoning that was made from it may be sent again.
+        """
         summary: tuple[Any, int] = (None, 0)
         while True:
             with self._lock:
-                conversation = self._synced(messages, provider, static, summary, if_served)
+                conversation = self._synced(messages, provider, static, summary, if_served, is_sent=is_sent)
                 asked = conversation.asked
                 if asked is None:
                     return result(conversation)
@@ -245,11 +250,11 @@ class Masker(ConversationFinder[_M]):
 
         `first_changed` compares with the last call of this method for the conversation.
         """
-        return drive(self._steps(messages, _masks))
+        return drive(self._steps(messages, _masks, is_sent=True))
 
     async def amasks(self, messages: list[_M]) -> Masks:
         """`masks`, awaiting a summarizer that is async."""
-        return await drive_async(self._steps(messages, _masks))
+        return await drive_async(self._steps(messages, _masks, is_sent=True))
 
     def count_tokens(self, messages: list[_M]) -> int:
         """The approximate tokens of the view of these messages: a quarter of its characters."""
@@ -292,7 +297,7 @@ class Masker(ConversationFinder[_M]):
             TypeError: the adapter has no `text`.
         """
         if self._reader.text is None:
-            raise TypeError(_NEEDS_TEXT.format("recall"))
+            raise TypeError(NEEDS.format("recall", "text"))
         index, place = self.place(messages, observation)
         text, images = self._reader.read(messages[index], place)
         if images and not text:

@@ -121,13 +121,14 @@ class Masks(NamedTuple):
         masks: in order; none of hidden messages.
         hidden: the messages that it does not have, ascending; some only where there is a `summarizer`.
         summary: what stands for them.
+        unsigned: the messages that it shows without their signed reasoning, where the model verifies that.
 
     Example:
         >>> import recede
         >>> masker = recede.masker.Masker()
         >>> messages = [{"role": "user", "content": "Find the bug."}]
         >>> masker.masks(messages)
-        Masks(first_changed=0, masks=[], hidden=(), summary=None)
+        Masks(first_changed=0, masks=[], hidden=(), summary=None, unsigned=())
         >>> masker.masks([*messages, {"role": "assistant", "content": "It is in line 3."}]).first_changed
         1
     """
@@ -136,6 +137,7 @@ class Masks(NamedTuple):
     masks: Sequence[Mask]
     hidden: Sequence[int] = ()
     summary: SummaryPlace | None = None
+    unsigned: Sequence[int] = ()
 
 
 def _asdict(self: Masks) -> dict[str, Any]:

@@ -162,13 +162,20 @@ class LiveSession:
             self.callbacks.report_moves(moves)
 
     def take_model(self, model: Any) -> None:
-        """Take the facts of the model that a response names, if none is named yet and the boundary has not moved."""
+        """Take the facts of the model that a response names; after a move only that it verifies its reasoning."""
         options = self.options.for_model(model)
-        if options is None:
+        if options is not None and self._take_options(options, keeps_prices=False):
             return
+        later = self.options.verifying(model, lambda: stats_of(self.core, 0).provider)
+        if later is not None:
+            self._take_options(later, keeps_prices=True)
+
+    def _take_options(self, options: HistoryOptions, *, keeps_prices: bool) -> bool:
         self.prepare()
-        if self.core.take_terms(options.policy, options.tag()):
+        is_taken: bool = self.core.take_terms(options.policy, keeps_prices, options.tag())
+        if is_taken:
             self.options = options
+        return is_taken
 
     def message(self, index: int) -> Any:
         return self.messages.at(self.core, index)

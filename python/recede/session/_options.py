@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._bodies import unique
 from recede._errors import TranscriptError
-from recede.providers import checked_provider, provider_of_model, saved_provider, settled, takes_marks
+from recede.providers import Provider, checked_provider, provider_of_model, saved_provider, settled, takes_marks
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import block_policy, image_chars_of, own_policy, refuse_unknown
 
@@ -35,6 +35,7 @@ class HistoryOptions:
         counts: whether there is a counter.
         drops: whether views may drop messages.
         calibrates: whether a token counts as many characters as it had in reported requests.
+        is_of_response: whether a response has named the provider.
     """
 
     def __init__(self, policy: Any, given: dict[str, Any], *, threshold_tokens: int = 0, drops: bool) -> None:
@@ -45,6 +46,7 @@ class HistoryOptions:
         self.summarizer: Summarizer | None = optional_summarizer("summarizer", given.get("summarizer"))
         self.counts = self.counter is not None
         self.calibrates = bool(given.get("calibrate"))
+        self.is_of_response = False
 
     @classmethod
     def of(cls, *, calibrate: bool = False, recall: bool = False, **options: Any) -> HistoryOptions:
@@ -84,7 +86,24 @@ class HistoryOptions:
         provider = provider_of_model(model)
         if provider is None or _DESIGN in self.given or self.given.get("provider", "auto") != "auto":
             return None
-        return self.of(**{**self.given, "provider": provider})
+        return self._with(provider)
+
+    def verifying(self, model: Any, name: Callable[[], str]) -> HistoryOptions | None:
+        """These options for a model that verifies reasoning, with the prices they have; None if they name a provider.
+
+        `name` gives that of the provider that is assumed.
+        """
+        provider, before = provider_of_model(model), self.given.get("provider", "auto")
+        is_open = _DESIGN not in self.given and (before == "auto" or self.is_of_response)
+        if provider is None or not provider.verifies_reasoning or not is_open:
+            return None
+        before = Provider.of(name()) if before == "auto" else before
+        return None if before.verifies_reasoning else self._with(before._replace(verifies_reasoning=True))
+
+    def _with(self, provider: Provider) -> HistoryOptions:
+        options = self.of(**{**self.given, "provider": provider})
+        options.is_of_response = True
+        return options
 
     def as_stored(self, tag: bytes | None) -> HistoryOptions:
         """These options, with the provider of a stored session unless they name one."""

@@ -179,7 +179,7 @@ class HistoryReader:
             [0, 1]
             >>> history.append({"role": "tool", "tool_call_id": "5", "content": "x" * 900})
             >>> history.masks(since=6)
-            Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)], hidden=(), summary=None)
+            Masks(first_changed=2, masks=[Mask(message_index=2, ...)], hidden=(), summary=None, unsigned=())
         """
         whole_number(optional=True)("since", since)
         if self._live.options.drops:

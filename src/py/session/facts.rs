@@ -89,6 +89,17 @@ impl PyFactsSession {
         })
     }
 
+    /// Takes over what another session has sent of the first messages, with another policy, before any is appended.
+    fn take_sent(&self, py: Python<'_>, other: &PyFactsSession, messages: usize) -> PyResult<()> {
+        guarded(|| {
+            let sent = other.shared.change(py, |session, _| Ok(session.sent_until(messages)))?;
+            self.shared.change(py, |session, _| {
+                session.take_sent(sent);
+                Ok(())
+            })
+        })
+    }
+
     /// Appends messages by their facts; returns the places of the results whose texts are to be given.
     fn extend_facts(&self, facts: &Bound<'_, PyList>) -> PyResult<Vec<ResultPlace>> {
         guarded(|| {
@@ -150,9 +161,15 @@ impl PyFactsSession {
     }
 
     /// Makes the view current, and returns what changed in it since this was called last; or a `SummaryRequest`, to be called again
-    /// with the summary and the key of the request.
-    #[pyo3(signature = (summary=None, key=0))]
-    fn update<'py>(&self, py: Python<'py>, summary: Option<SummaryInput>, key: u64) -> PyResult<Bound<'py, PyAny>> {
+    /// with the summary and the key of the request. A view that `is_sent` is noted.
+    #[pyo3(signature = (summary=None, key=0, is_sent=false))]
+    fn update<'py>(
+        &self,
+        py: Python<'py>,
+        summary: Option<SummaryInput>,
+        key: u64,
+        is_sent: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let summary = summary.unwrap_or_default();
             let asked = self.shared.change(py, |session, _| session.update_facts(&summary, key))?;
@@ -165,6 +182,9 @@ impl PyFactsSession {
             }
             let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit), hiding, from) =
                 self.shared.change(py, |session, _| {
+                    if is_sent {
+                        session.note_request();
+                    }
                     let masks = session.masks(usize::MAX);
                     let decided = (session.pins_boundary(), session.is_within_limit());
                     let sizes = (session.counts(), session.raw_chars(), session.settled_moves());

@@ -76,7 +76,7 @@ impl PySession {
     fn new(policy: &PyPolicy, raw_cost_at_most: usize, calibrates: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
         guarded(|| {
             let (requests, policy) = (policy.requests.clone(), Arc::new(policy.policy.clone()));
-            let session = Session::new(policy.clone(), raw_cost_at_most).with_requests(requests).noting();
+            let session = Session::new(policy.clone(), raw_cost_at_most).with_requests(requests).voiding_unnoted();
             let shared = Shared::of(if calibrates { session.calibrating() } else { session }, store);
             Ok(PySession { shared, policy, unwritten: Mutex::default(), reads_json: AtomicBool::new(false) })
         })
@@ -169,8 +169,11 @@ impl PySession {
     }
 
     /// Takes the terms of a model in this policy, which these options have, until the boundary has moved. Returns whether it did.
-    fn take_terms(&self, py: Python<'_>, policy: &PyPolicy, options: &[u8]) -> PyResult<bool> {
-        guarded(|| self.shared.change(py, |session, store| session.take_terms(&policy.policy, options, store)))
+    fn take_terms(&self, py: Python<'_>, policy: &PyPolicy, keeps_prices: bool, options: &[u8]) -> PyResult<bool> {
+        guarded(|| {
+            let policy = &policy.policy;
+            self.shared.change(py, |session, store| session.take_terms(policy, keeps_prices, options, store))
+        })
     }
 
     /// Takes reports of the provider: new sums, how many characters a thousand tokens have, that the cache is cold.
@@ -319,7 +322,8 @@ impl PySession {
     /// The first message that changed since this was called last, and the masked results from there on, or from `since` on.
     fn masks<'py>(&self, py: Python<'py>, since: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let (first, masks) = self.shared.change(py, |session, _| Ok(session.masks(since)))?;
+            let ((first, masks), unsigned) =
+                self.shared.change(py, |session, _| Ok((session.masks(since), session.layout().unsigned.clone())))?;
             let list = PyList::empty(py);
             for (((message, place), _), text) in masks.iter().zip(texts_of(py, &masks)?) {
                 list.append(named!(
@@ -331,7 +335,8 @@ impl PySession {
                 )?)?;
             }
             let (hidden, summary) = (PyTuple::empty(py), py.None()); // of a history whose views drop nothing
-            named!("recede.reduction._masks.Masks", py, first_changed = first, masks = list, hidden, summary)
+            let unsigned = PyTuple::new(py, unsigned)?;
+            named!("recede.reduction._masks.Masks", py, first_changed = first, masks = list, hidden, summary, unsigned)
         })
     }
 

@@ -83,10 +83,10 @@ impl Layout {
                     }
                 }
         };
-        if self.hidden == before.hidden && is_same_summary {
-            return first.map_or(before.len().min(self.len()), |first| self.place_of(first));
-        }
         let both = before.len().min(self.len());
+        if self.hidden == before.hidden && is_same_summary {
+            return first.map_or(both, |first| self.place_of(first).min(both));
+        }
         (0..both).find(|place| !is_same(*place)).unwrap_or(both)
     }
 }
@@ -147,9 +147,7 @@ impl Session {
         let changed = other.and_then(message_of).filter(|message| message < messages);
         forms.truncate(known);
         self.view.noted.truncate(known);
-        if self.is_noting {
-            self.view.noted.extend(&now, || format!("{:?}", self.policy.text));
-        }
+        self.view.noted.extend(&now, || format!("{:?}", self.policy.text));
         self.view.forms.extend(now);
         self.view.form.read(&outline.messages[self.view.form_of..]);
         self.view.form_of = outline.messages.len();
