@@ -37,9 +37,11 @@ pub enum Form {
 /// A cut and its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedClip {
-    /// How much of beginning and end.
+    /// How much of beginning and end, of the whole text.
     pub clip: Clip,
     pub cost: usize,
+    /// The result whose text it is, if that is another one.
+    pub source: Option<u32>,
 }
 
 /// The values of a template's fields.

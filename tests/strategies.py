@@ -21,7 +21,7 @@ TEMPLATES = (
     "{handle}{chars} é {tool}{handle}",
 )
 
-_PATTERNS = ("bash", "read_file", "*", "r*d?file", "search", "é*", "nothing")
+_PATTERNS = ("bash", "read_file", "*", "r*d?file", "search", "é*", "?", "nothing")
 
 
 def _maybe(options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:

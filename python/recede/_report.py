@@ -90,7 +90,7 @@ class Unmasked(NamedTuple):
 
 
 class OverLimit(NamedTuple):
-    """Requests over the trigger, or over the limit where there is no trigger, by what they needed."""
+    """Requests whose raw history is over the trigger, or over the limit without one, by what that forced."""
 
     masks: int = 0  # alone
     cuts: int = 0  # of long results, too

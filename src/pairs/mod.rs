@@ -191,7 +191,8 @@ fn place_of(outline: &Outline, call: usize) -> Place {
 /// The tool that the facts of a result name.
 pub(crate) fn own_name(outline: &Outline, result: usize) -> Name {
     let result = &outline.results[result];
-    result.name.filter(|_| outline.messages[result.message as usize].shape.may_name_results())
+    let shape = outline.messages[result.message as usize].shape;
+    result.name.filter(|_| shape.may_name_results() || shape.names_results())
 }
 
 /// Whether a call can be named by an answer: by its id, or by its name where that takes the place of ids.

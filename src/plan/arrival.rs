@@ -7,8 +7,9 @@
 //! 4. A longer text than `max_result_chars` is cut.
 
 use super::context::PlanContext;
-use super::mask::{Excluded, Masker};
+use super::mask::Masker;
 use super::masked::Masked;
+use super::stay::StayingTools;
 use crate::clip::Clip;
 use crate::outline::{Outline, ToolResult};
 use crate::pairs::Pairs;
@@ -40,8 +41,8 @@ impl PlanContext<'_> {
         if judged.peek().is_none() {
             return vec![];
         }
-        let excluded = Excluded::of(policy, outline);
-        let masker = Masker::of(*self, &excluded);
+        let tools = StayingTools::of(policy, outline);
+        let masker = Masker::of(*self, &tools);
         judged.filter_map(|result| Some((result, masker.arrival(result)?))).collect()
     }
 
@@ -72,7 +73,7 @@ impl Masker<'_> {
         if policy.text.stubs.iter().any(|(_, text)| self.context.is_text(result, text)) {
             return None;
         }
-        let clip = self.clip(result, policy.text.max_result_chars?)?;
+        let clip = self.clip(result, result, policy.text.max_result_chars?)?;
         // In replays, which name no lines, a text may be left out.
         let newlines = if policy.names_lines() {
             memchr::memchr_iter(b'\n', &clip.apply(&source.observation(outline, result))).count()

@@ -6,7 +6,6 @@
 use super::context::{PlanContext, view_cost};
 use super::hidden::{Hiding, Standing, key_of, share_of};
 use super::keep::{Keeping, Landmarks};
-use super::mask::Masker;
 use super::masked::{Cut, Masked, masked_in};
 use super::state::State;
 use super::step::Step;
@@ -241,7 +240,7 @@ impl<'a> Filling<'a> {
         if room.words <= 0 {
             return;
         }
-        let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);
+        let is_word = |message: &usize| self.landmarks.is_said(*message) || self.has_exempt(*message);
         let words = self.shown().filter(|message| is_word(message) && self.is_in_unit(*message));
         let words = words.filter(|message| *message >= self.landmarks.compacted());
         let text = |message: usize| self.landmarks.is_said(message).then(|| text_of(self.context, message));
@@ -277,10 +276,10 @@ impl<'a> Filling<'a> {
         room.units -= room.words - left;
     }
 
-    /// Whether a message has a result with instructions.
-    fn carries_instructions(&self, message: usize) -> bool {
-        let masker = Masker::of(self.context, &self.state.results.excluded);
-        self.context.outline.results_of(message).any(|result| masker.carries_instructions(result))
+    /// Whether a message has a result that is exempt.
+    fn has_exempt(&self, message: usize) -> bool {
+        let tools = &self.state.results.tools;
+        self.context.outline.results_of(message).any(|result| tools.exemption(self.context, result).is_some())
     }
 
     /// Keeps what fits this share of the task, newest message first, and always a part of that one.
@@ -355,7 +354,7 @@ impl<'a> Filling<'a> {
             |message: &usize| kept.cuts.iter().find(|cut| cut.message == *message).map(|cut| cut.clip.chars());
         let own = |message: &usize| cut_chars(message).unwrap_or_else(|| self.sizes(once(*message)).1);
         let chars = kept.messages.iter().map(own).fold(share_of(summary), usize::saturating_add);
-        let hiding = Hiding { messages: hidden, cuts: kept.cuts, summary, chars, ..Hiding::default() };
+        let hiding = Hiding { messages: hidden, cuts: kept.cuts, summary, chars, is_forced: true, ..Hiding::default() };
         Some(Step {
             hiding: Some(Box::new(hiding)),
             cost,

@@ -150,9 +150,13 @@ impl Hidden {
         (some, some && all)
     }
 
-    /// Whether a new message would be torn: some of its results belong to hidden calls.
-    pub(super) fn is_torn_by(&self, context: PlanContext, message: usize) -> bool {
-        !self.is_empty() && self.has_calls_of(context, message) == (true, false)
+    /// Whether a new message would be torn: some of its results belong to hidden calls, and not all, or one that stays.
+    pub(super) fn is_torn_by(&self, context: PlanContext, message: usize, stays: impl Fn(usize) -> bool) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let (some, all) = self.has_calls_of(context, message);
+        some && (!all || context.outline.results_of(message).any(stays))
     }
 
     /// Hides a new message if all of its results belong to hidden calls: they are part of the next summary.
@@ -191,6 +195,8 @@ pub(crate) struct Hiding {
     pub compacted: usize,
     /// Characters of input and output of a model that writes a summary because it pays.
     pub call: Option<(usize, usize)>,
+    /// Whether a limit needs it.
+    pub is_forced: bool,
     /// Characters of the view with all that.
     pub chars: usize,
 }

@@ -66,7 +66,14 @@ impl State {
             Standing { place: place.unwrap_or(end), ..summary }
         });
         let changes_nothing = messages.is_empty() && summary == self.gone.hidden.summary;
-        let hiding = Hiding { messages, cuts: self.gone.hidden.cuts.clone(), summary, compacted, ..Hiding::default() };
+        let hiding = Hiding {
+            messages,
+            cuts: self.gone.hidden.cuts.clone(),
+            summary,
+            compacted,
+            is_forced: true,
+            ..Hiding::default()
+        };
         (!changes_nothing).then_some(hiding)
     }
 
@@ -79,7 +86,7 @@ impl State {
         hiding.chars = after.chars_after(end, &step);
         if let Some(more) = step.hiding.take() {
             let messages = more.messages.iter().chain(&hiding.messages).copied().collect();
-            hiding = Hiding { messages, compacted: hiding.compacted, ..*more };
+            hiding = Hiding { messages, compacted: hiding.compacted, is_forced: true, ..*more };
             hiding.messages.sort_unstable();
         }
         step.moved = self.move_of(context, &step);
@@ -95,6 +102,7 @@ impl State {
         self.gone.masked.extend(self.results.masked.extract_if(.., is_hidden));
         self.gone.clipped.extend(self.results.cuts.extract_if(.., is_hidden));
         self.gone.untold.extend(&hiding.messages);
+        self.gone.is_forced |= hiding.is_forced;
         if let Some(Standing { key, .. }) = hiding.summary
             && self.gone.told.last().is_none_or(|(told, _)| *told != key)
         {
@@ -127,7 +135,7 @@ impl State {
         self.sums.view_chars.clear();
         for message in self.gone.hidden.shown(0..self.sums.raw_chars.len()) {
             let raw = self.raw_of(message);
-            let own_cost = costs.map_or(raw, |costs| costs.of_message(outline, message));
+            let own_cost = costs.map_or(raw, |costs| self.cost_of_message(costs, outline, message));
             let (own_chars, own_cost) =
                 self.gone.hidden.cut_of(message).map_or((raw, own_cost), |cut| (cut.clip.chars(), cut.cost));
             chars = chars.saturating_add(own_chars);
@@ -148,9 +156,11 @@ impl State {
     pub(super) fn cost_hiding(&self, context: PlanContext, hiding: &Hiding, masked: &[Masked]) -> usize {
         let Some(costs) = context.costs else { return hiding.chars };
         let outline = context.outline;
-        let hidden: usize = hiding.messages.iter().map(|message| costs.of_message(outline, *message as usize)).sum();
+        let of_message = |message: &u32| self.cost_of_message(costs, outline, *message as usize);
+        let hidden: usize = hiding.messages.iter().map(of_message).sum();
         let is_hidden = |one: &&Masked| hiding.has(message_of(outline, one.result));
-        let saved = |one: &Masked| costs.of(one).0.saturating_sub(costs.of(one).1);
+        let raw = |one: &Masked| costs.observations[self.results.references.text_of(one.result)].0;
+        let saved = |one: &Masked| raw(one).saturating_sub(costs.of(one).1);
         let saved: usize = self.forms(&Step::default()).iter().filter(is_hidden).map(saved).sum();
         let gone = hidden.saturating_sub(saved) + share_of(self.gone.hidden.summary);
         (self.cost_with(context, masked, &[]) + share_of(hiding.summary)).saturating_sub(gone)

@@ -1,8 +1,8 @@
 //! The trigger, and the limit of each request.
 //!
-//! Below the trigger nothing is masked. Where a view would exceed the limit, the boundary is forced to the window and then past it,
-//! oldest results first, until a quarter of the limit is free again. Where no move helps, long results are cut. Moves and cuts are
-//! kept, so that the requests after them find their prefix in the cache.
+//! Below the trigger nothing is masked, and no summary is made. Where a view would exceed the limit, the boundary is forced to the
+//! window and then past it, oldest results first, until a quarter of the limit is free again. Where no move helps, long results are
+//! cut. Moves and cuts are kept, so that the requests after them find their prefix in the cache.
 
 use super::context::PlanContext;
 use super::hidden::Hiding;
@@ -24,7 +24,7 @@ impl State {
         let is_above = |most: usize| self.sums.raw_cost > most;
         let is_over = || {
             policy.limit.trigger == 0
-                || is_above(policy.limit.trigger)
+                || is_above(policy.trigger_at(context.requests, end))
                 || context.limit_at(end).is_some_and(is_above)
                 || begins_with_summary(context.outline, context.source)
         };
@@ -49,6 +49,7 @@ impl State {
         let fits = |step: &Step| limit.is_none_or(|max| step.cost <= max);
         let summary = |is_needed| match point {
             Point::Answered => Err(0),
+            _ if !self.has_begun(context, end) => Err(0),
             _ => self.summary_step(context, end, bill, is_needed),
         };
         let mut step = self.own_step(context, end, point, bill);
@@ -118,7 +119,7 @@ impl State {
             return all;
         }
         let outside = all.len();
-        let masker = Masker::of(context, &self.results.excluded);
+        let masker = Masker::of(context, &self.results.tools);
         let newest_turn = context.turns.starts.partition_point(|start| (*start as usize) < end);
         let is_shown = |result: u32| !self.gone.hidden.has(message_of(context.outline, result));
         for result in self.results.window.recent().into_iter().filter(|result| is_shown(*result)) {
@@ -145,25 +146,28 @@ impl State {
         all
     }
 
-    /// Cuts of long results that are raw even after these masks, the longest first, until the view fits.
+    /// Cuts of long results that are raw even after these masks, the longest first, until the view fits; of those that were cut when
+    /// they arrived, too.
     fn cuts_to_fit(&self, context: PlanContext, max: usize, gone: &[Masked]) -> Vec<Masked> {
         let Some(max_chars) = context.policy.limit.clip_results else { return vec![] };
         let is_masked = |result: &u32| gone.binary_search_by_key(result, |one| one.result).is_ok();
         let mut long: Vec<u32> = self.results.long.iter().copied().filter(|result| !is_masked(result)).collect();
-        long.sort_by_key(|result| core::cmp::Reverse(context.outline.results[*result as usize].chars));
-        let masker = Masker::of(context, &self.results.excluded);
-        let (mut cuts, mut cost) = (vec![], self.cost_with(context, gone, &[]));
+        let text_of = |result: u32| self.results.references.text_of(result);
+        long.sort_by_key(|result| core::cmp::Reverse(context.outline.results[text_of(*result)].chars));
+        let masker = Masker::of(context, &self.results.tools);
+        let (mut cuts, mut left) = (vec![], self.cost_with(context, gone, &[]));
         for result in long {
-            if cost <= max {
+            if left <= max {
                 break;
             }
-            let Some(clip) = masker.clip(result as usize, max_chars) else { continue };
-            let (chars, before) = (clip.chars(), context.outline.results[result as usize].chars);
-            let clip_cost =
-                context.text_cost(chars, || context.source.clipped(context.outline, result as usize, &clip));
-            let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost }));
+            let text = text_of(result);
+            let Some(clip) = masker.clip(result as usize, text, max_chars) else { continue };
+            let (chars, before) = (clip.chars(), context.outline.results[text].chars);
+            let cost = context.text_cost(chars, || context.source.clipped(context.outline, text, &clip));
+            let source = (text != result as usize).then_some(text as u32);
+            let form = Form::Clip(Box::new(CountedClip { clip, cost, source }));
             let cut = Masked { result, form, removed: before - chars };
-            cost = (cost + self.cost_with(context, &[], core::slice::from_ref(&cut))).saturating_sub(self.sums.cost);
+            left = (left + self.cost_with(context, &[], core::slice::from_ref(&cut))).saturating_sub(self.sums.cost);
             cuts.push(cut);
         }
         cuts.sort_unstable_by_key(|one| one.result);
@@ -175,7 +179,8 @@ impl State {
         let change = |cost: usize, one: &Masked| match context.costs {
             None => cost.saturating_sub(one.removed),
             Some(costs) => {
-                let before = cut_of(&self.results.cuts, one.result).map_or(costs.of(one).0, |cut| costs.of(cut).1);
+                let raw = || costs.observations[self.results.references.text_of(one.result)].0;
+                let before = cut_of(&self.results.cuts, one.result).map_or_else(raw, |cut| costs.of(cut).1);
                 cost.saturating_sub(before).saturating_add(costs.of(one).1)
             }
         };
@@ -215,26 +220,34 @@ impl State {
         step.hiding.as_ref().map_or_else(|| self.chars_before(end).saturating_sub(removed()), |hiding| hiding.chars)
     }
 
-    /// What the view after this step needed; None below the trigger, or below the limit where there is no trigger.
+    /// What a limit forced in the view after this step; None below the trigger, or below the limit where there is no trigger. A summary
+    /// that was made because it pays is none of the limit.
     pub(crate) fn need(&self, context: PlanContext, step: &Step) -> Option<Need> {
         let policy = context.policy;
-        let most =
-            if policy.limit.trigger > 0 { policy.limit.trigger } else { context.max_cost_at(self.messages())? };
+        let messages = self.messages();
+        let most = match policy.limit.trigger {
+            0 => context.max_cost_at(messages)?,
+            _ => policy.trigger_at(context.requests, messages),
+        };
+        if self.sums.raw_cost <= most {
+            return None;
+        }
         let cuts_off = |hiding: &Hiding| hiding.cuts_off(&self.gone.hidden);
         let hides = self.gone.hidden.is_cut_off() || step.hiding.as_deref().is_some_and(cuts_off);
         let summary = step.hiding.as_ref().map_or(self.gone.hidden.summary, |hiding| hiding.summary);
         let has_cuts = !step.hiding.as_ref().map_or(&self.gone.hidden.cuts, |hiding| &hiding.cuts).is_empty();
+        let is_forced = self.gone.is_forced || step.hiding.as_ref().is_some_and(|hiding| hiding.is_forced);
         match summary {
-            Some(_) => return Some(Need::Summary),
+            Some(_) if is_forced => return Some(Need::Summary),
             None if hides => return Some(Need::Truncation),
-            None if has_cuts => return Some(Need::Cuts),
-            None => {}
+            _ if has_cuts => return Some(Need::Cuts),
+            _ => {}
         }
         let is_masked = |one: &Masked| {
             [&self.results.masked, &step.masked].iter().any(|all| !masked_in(all, one.results()).is_empty())
         };
         let is_cut = self.results.cuts.iter().chain(&step.cuts).any(|one| !is_masked(one));
-        (self.sums.raw_cost > most).then_some(if is_cut { Need::Cuts } else { Need::Masks })
+        Some(if is_cut { Need::Cuts } else { Need::Masks })
     }
 
     /// Adds the answer to the last request, where no request is made.

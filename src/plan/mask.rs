@@ -1,12 +1,11 @@
-//! How a single observation is masked or cut, and which are exempt.
+//! How a single observation is masked or cut.
 
 use super::context::{PlanContext, facts, sizes};
 use super::masked::Masked;
+use super::stay::StayingTools;
 use crate::clip::{Clip, is_clipped};
 use crate::dispatch::has_dispatch;
-use crate::outline::{Name, Outline};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
-use crate::policy::Policy;
 use crate::turns::Turns;
 
 pub(super) struct Masker<'a> {
@@ -14,14 +13,14 @@ pub(super) struct Masker<'a> {
     placeholder: &'a Placeholder<'a>,
     /// The turns, if the placeholder names the turn.
     turns: Option<&'a Turns>,
-    excluded: &'a Excluded,
+    tools: &'a StayingTools,
 }
 
 impl<'a> Masker<'a> {
-    pub(crate) fn of(context: PlanContext<'a>, excluded: &'a Excluded) -> Self {
+    pub(crate) fn of(context: PlanContext<'a>, tools: &'a StayingTools) -> Self {
         let placeholder = context.placeholder;
         let turns = placeholder.names_turn().then_some(context.turns);
-        Masker { context, placeholder, turns, excluded }
+        Masker { context, placeholder, turns, tools }
     }
 
     /// Masks an observation, which may have the text of another one and so many characters more; None if it is exempt, or would
@@ -57,24 +56,8 @@ impl<'a> Masker<'a> {
         }
     }
 
-    pub(crate) fn is_exempt(&self, result: usize) -> bool {
-        let PlanContext { outline, policy, .. } = self.context;
-        (policy.exempt.errors && outline.results[result].is_error) || self.carries_instructions(result)
-    }
-
-    /// Whether an observation has instructions, such as the words of the user: it is never masked, and not summarized because that pays.
-    pub(crate) fn carries_instructions(&self, result: usize) -> bool {
-        let PlanContext { outline, policy, pairs, source, .. } = self.context;
-        let is_cut = || outline.cut_of(result).is_some(); // what is exempt was not cut
-        outline.results[result].is_pinned
-            || self.excluded.has(|| pairs.name_of(outline, result))
-            || (!policy.exempt.texts.0.is_empty()
-                && !is_cut()
-                && policy.exempt.texts.fit(
-                    |beginning| source.observation_begins(outline, result, beginning),
-                    |suffix| source.observation_may_end(outline, result, suffix),
-                    || source.observation(outline, result),
-                ))
+    pub(super) fn is_exempt(&self, result: usize) -> bool {
+        self.tools.exemption(self.context, result).is_some()
     }
 
     /// Whether the text of an observation decides how it is masked: it may be a placeholder, or be cut.
@@ -97,53 +80,28 @@ impl<'a> Masker<'a> {
             && !self.is_exempt(result)
     }
 
-    /// Cuts an observation that is longer than this, and may be cut.
-    pub(super) fn clip(&self, result: usize, max_chars: usize) -> Option<Clip> {
+    /// Cuts an observation that is longer than this, and may be cut, from its whole text; `text` is the result whose text it has.
+    pub(super) fn clip(&self, result: usize, text: usize, max_chars: usize) -> Option<Clip> {
         let PlanContext { outline, source, .. } = self.context;
-        let chars = outline.results[result].chars;
-        (chars > max_chars && self.may_clip(result)).then(|| {
-            let handle = self.placeholder.names_handle().then(|| source.handle(outline, result));
-            Clip::of(chars, 0, max_chars, handle)
+        let chars = outline.results[text].chars;
+        (chars > max_chars && self.may_clip(result, text)).then(|| {
+            let handle = self.placeholder.names_handle().then(|| source.handle(outline, text));
+            Clip::of(chars + outline.cut_of(text).map_or(0, Clip::removed), 0, max_chars, handle)
         })
     }
 
-    /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut, and has no images or dispatch blocks.
-    fn may_clip(&self, result: usize) -> bool {
+    /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut by another, and has no images or dispatch
+    /// blocks.
+    fn may_clip(&self, result: usize, text: usize) -> bool {
         let PlanContext { outline, source, policy, .. } = self.context;
-        let facts = &outline.results[result];
+        let facts = &outline.results[text];
         facts.frame.holds_text()
             && facts.images == 0
-            && outline.cut_of(result).is_none()
             && !self.is_exempt(result)
-            && !self.placeholder.is_placeholder(outline, source, result)
+            && !self.placeholder.is_placeholder(outline, source, text)
             && {
-                let text = source.observation(outline, result);
+                let text = source.observation(outline, text);
                 !(is_clipped(&text) || (policy.text.keeps_dispatch && has_dispatch(&text)))
             }
-    }
-}
-
-/// Whether a tool's results are never masked, by tool.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Excluded(Vec<bool>);
-
-impl Excluded {
-    pub(crate) fn of(policy: &Policy, outline: &Outline) -> Self {
-        let mut excluded = Excluded::default();
-        excluded.grow(policy, outline);
-        excluded
-    }
-
-    /// Whether results of this tool are never masked; `name` is asked only if those of some are.
-    fn has(&self, name: impl FnOnce() -> Name) -> bool {
-        !self.0.is_empty() && name().is_some_and(|name| self.0.get(name as usize) == Some(&true))
-    }
-
-    /// Adds new tools; each is looked up once.
-    pub(crate) fn grow(&mut self, policy: &Policy, outline: &Outline) {
-        if !policy.exempt.tools.is_empty() {
-            let new = self.0.len()..outline.name_count();
-            self.0.extend(new.map(|name| policy.exempt.tools.get(outline.name(name as u32)).is_some()));
-        }
     }
 }

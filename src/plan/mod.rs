@@ -23,6 +23,7 @@ mod references;
 mod replay;
 mod replayed;
 mod state;
+mod stay;
 mod step;
 mod summarize;
 mod turn_spans;

@@ -7,12 +7,12 @@
 
 use super::context::PlanContext;
 use super::hidden::{Hiding, Standing, key_of, share_of};
-use super::mask::Masker;
 use super::state::State;
 use super::step::Step;
 use super::turn_spans::TurnSpan;
 use super::units::{Bill, cost, message_of};
 use crate::policy::{Due, Summaries, SummaryPrices};
+use std::collections::BTreeSet;
 
 struct Draft {
     /// The turns up to which it reaches.
@@ -50,10 +50,8 @@ impl State {
     /// Adds a message, if summaries of old turns are made.
     pub(super) fn push_turn(&mut self, context: PlanContext, message: usize, chars: usize) {
         if context.policy.terms.summaries.is_some() {
-            let mut old_turns = core::mem::take(&mut self.gone.old_turns);
-            self.results.excluded.grow(context.policy, context.outline);
-            old_turns.push(&Masker::of(context, &self.results.excluded), message, chars);
-            self.gone.old_turns = old_turns;
+            let stays = |result: usize| self.results.tools.for_good(context, result).is_some();
+            self.gone.old_turns.push(context, message, chars, stays);
         }
     }
 
@@ -62,11 +60,9 @@ impl State {
         let PlanContext { outline, turns, .. } = context;
         let rules = context.policy.terms.summaries?;
         let mut reaches = wanted;
-        if rules.due == Due::BreakEven
-            && self.results.window.older_end > 0
-            && self.results.window.older_end < outline.results_before(end)
-        {
-            reaches = reaches.min(context.turn_of(self.results.window.older_end).saturating_sub(1));
+        let window = &self.results.window;
+        if let Some(first) = window.first(context.policy).filter(|_| rules.due == Due::BreakEven) {
+            reaches = reaches.min(context.turn_of(first as usize).saturating_sub(1));
         }
         // What no request has shown, and calls whose results may still come, are of the newest turns.
         let newest = turns.starts.partition_point(|start| (*start as usize) < end);
@@ -79,7 +75,10 @@ impl State {
         let share = share_of(self.gone.hidden.summary);
         let sum = |chars: &dyn Fn(usize) -> usize, to: usize| chars(to).saturating_sub(chars(from));
         let (view, raw) = (|message| self.view_chars_before(message), |message| self.raw_before(message));
-        let draft = if self.gone.old_turns.are_even(outline, first) {
+        let in_windows = self.turns_in_windows(context);
+        let is_whole = self.gone.hidden.shown_before(to) - self.gone.hidden.shown_before(from) == to - from;
+        let is_even = is_whole && self.gone.old_turns.are_even(outline, first);
+        let draft = if is_even && in_windows.range(first + 1..=reaches).next().is_none() {
             let stays = |to| sum(&|message| self.gone.old_turns.stays_before(message), to);
             let sent = to.min(self.rule.before.max(from));
             Draft {
@@ -89,7 +88,7 @@ impl State {
                 raw: sum(&raw, to).saturating_sub(stays(to)),
             }
         } else {
-            let hidden = self.hidden_by(context, reaches);
+            let hidden = self.hidden_by(context, reaches, &in_windows);
             let chars = |chars: &dyn Fn(usize) -> usize, end: usize| {
                 let of = hidden.iter().map(|message| *message as usize).filter(|message| *message < end);
                 of.map(|message| chars(message + 1) - chars(message)).sum::<usize>()
@@ -100,13 +99,20 @@ impl State {
         Some(draft)
     }
 
+    /// The turns with a result in the window of its own tool.
+    fn turns_in_windows(&self, context: PlanContext) -> BTreeSet<usize> {
+        let spans = &self.gone.old_turns.spans;
+        let results = self.results.window.of_tools();
+        results.map(|result| spans[message_of(context.outline, result)].first).collect()
+    }
+
     /// The messages that a summary hides which reaches this many turns.
-    fn hidden_by(&self, context: PlanContext, reaches: usize) -> Vec<u32> {
-        let first = self.gone.old_turns.reached;
-        let hideable = self.gone.old_turns.hideable(context.outline, &self.gone.hidden, first, reaches);
+    fn hidden_by(&self, context: PlanContext, reaches: usize, in_windows: &BTreeSet<usize>) -> Vec<u32> {
+        let (old_turns, first) = (&self.gone.old_turns, self.gone.old_turns.reached);
+        let hideable = old_turns.hideable(context.outline, &self.gone.hidden, (first, reaches), in_windows);
         let starts = &context.turns.starts;
         let is_hidden = |message: &usize| {
-            let TurnSpan { first: from, last } = self.gone.old_turns.spans[*message];
+            let TurnSpan { first: from, last } = old_turns.spans[*message];
             from > first && last <= reaches && hideable[from - 1 - first] && !self.gone.hidden.has(*message)
         };
         (starts[first] as usize..starts[reaches] as usize).filter(is_hidden).map(|message| message as u32).collect()
@@ -154,13 +160,13 @@ impl State {
         if !is_made && !rules.pays(self.gone.old_turns.waste.saturating_add(wasted), again, call, is_permitted) {
             return Err(wasted);
         }
-        let hidden = self.hidden_by(context, draft.turns);
+        let hidden = self.hidden_by(context, draft.turns, &self.turns_in_windows(context));
         if hidden.is_empty() {
             return Err(0);
         }
         let (first, key) = ((hidden[0] as usize).min(place), key_of(self.gone.hidden.summary, &hidden));
         let (cuts, call) = (self.gone.hidden.cuts.clone(), Some(call));
-        let mut hiding = Hiding { messages: hidden, cuts, call, ..Hiding::default() };
+        let mut hiding = Hiding { messages: hidden, cuts, call, is_forced: is_needed, ..Hiding::default() };
         let place = self.gone.hidden.shown(first..end).find(|message| !hiding.has(*message)).unwrap_or(end);
         hiding.summary = Some(Standing { place, share, request: end, key });
         // Since all is written again, what is old is masked now.

@@ -4,9 +4,10 @@ use super::arrival::with_arrivals;
 use super::context::{Costs, Given, PlanContext, Related, Remembered, Uncounted, view_cost};
 use super::hidden::{Hidden, share_of};
 use super::layout::{Layout, Summary};
-use super::mask::{Excluded, Masker};
+use super::mask::Masker;
 use super::masked::{Masked, Masking};
 use super::outcome::{Outcome, Plan, Stage, Unmasked};
+use super::stay::StayingTools;
 use super::units::message_of;
 use super::window::Window;
 use crate::outline::Outline;
@@ -119,8 +120,8 @@ impl<'a> Planner<'a> {
 
     /// Masks everything that is older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
-        let excluded = Excluded::of(self.policy, self.outline);
-        let masker = Masker::of(self.context(), &excluded);
+        let tools = StayingTools::of(self.policy, self.outline);
+        let masker = Masker::of(self.context(), &tools);
         let mut all = Vec::with_capacity(self.older.len());
         all.extend(self.older.iter().filter_map(|result| masker.mask(*result as usize, None)));
         let removed = all.iter().map(|masked: &Masked| masked.removed).sum();

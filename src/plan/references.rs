@@ -114,6 +114,11 @@ impl References {
         if self.sources.is_empty() { None } else { self.sources.get(&result).copied() }
     }
 
+    /// The result whose own bytes have the text of this one.
+    pub(crate) fn text_of(&self, result: u32) -> usize {
+        self.source_of(result).map_or(result, |(source, _)| source) as usize
+    }
+
     /// The references that have the text of another result, with that.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.sources.iter().map(|(result, (source, _))| (*result, *source))

@@ -27,18 +27,19 @@
 //! the same views, but each limit cost a scan and a second index space, each summary of a model had to be known to plan on, and a
 //! rewind behind it had to build the session again (docs/decisions/0015).
 
-use super::context::PlanContext;
+use super::context::{Costs, PlanContext};
 use super::hidden::Hidden;
-use super::mask::{Excluded, Masker};
+use super::mask::Masker;
 use super::masked::{Masked, Masking, Move, masked_in, merged, shown};
 use super::outcome::Unmasked;
 use super::reasoning::Reasoning;
 use super::references::References;
+use super::stay::StayingTools;
 use super::step::{Step, after_cut, cut_chars};
 use super::turn_spans::OldTurns;
 use super::units::{Paid, message_of};
 use super::window::Window;
-use crate::outline::{ItemType, reserve};
+use crate::outline::{ItemType, Outline, reserve};
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct State {
@@ -64,7 +65,7 @@ pub(super) struct Sums {
 /// The observations of the view.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Results {
-    pub excluded: Excluded,
+    pub tools: StayingTools,
     pub window: Window,
     pub references: References,
     /// Those that are maskable and still raw; the characters that masking them would remove, and the first of them.
@@ -119,6 +120,8 @@ pub(super) struct Gone {
     pub told: Vec<(u64, Vec<u32>)>,
     /// Messages that no summary tells of yet.
     pub untold: Vec<u32>,
+    /// Whether a limit has hidden messages.
+    pub is_forced: bool,
 }
 
 impl State {
@@ -176,10 +179,10 @@ impl State {
 
     /// Adds messages up to this number.
     pub(crate) fn grow(&mut self, context: PlanContext, end: usize) {
+        self.results.tools.grow(context.policy, context.outline);
         for message in self.messages()..end {
             self.push(context, message);
         }
-        self.results.excluded.grow(context.policy, context.outline);
         for result in self.results.window.grow(context, end) {
             self.leave_window(context, result);
         }
@@ -187,7 +190,8 @@ impl State {
 
     fn push(&mut self, context: PlanContext, message: usize) {
         let PlanContext { outline, policy, costs, .. } = context;
-        if self.gone.hidden.is_torn_by(context, message) {
+        let stays = |result: usize| self.results.tools.for_good(context, result).is_some();
+        if self.gone.hidden.is_torn_by(context, message, stays) {
             self.withdraw_summary(context);
         }
         self.push_reasoning(context, message);
@@ -200,7 +204,7 @@ impl State {
             self.hold(source);
         }
         let chars = raw.saturating_add_signed(added);
-        let cost = costs.map_or(chars, |costs| costs.of_message(outline, message));
+        let cost = costs.map_or(chars, |costs| self.cost_of_message(costs, outline, message));
         self.push_turn(context, message, chars);
         self.sums.raw_chars.push(self.raw_before(message).saturating_add(chars));
         self.sums.raw_cost = self.sums.raw_cost.saturating_add(cost);
@@ -211,10 +215,18 @@ impl State {
         self.sums.view_chars.push(self.sums.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
         self.sums.cost = self.sums.cost.saturating_add(cost);
         if let Some(max_chars) = policy.limit.clip_of_requests() {
-            let is_long =
-                |result: &usize| outline.results[*result].chars > max_chars && outline.cut_of(*result).is_none();
-            self.results.long.extend(outline.results_of(message).filter(is_long).map(|result| result as u32));
+            let results = outline.results_of(message).map(|result| result as u32);
+            let references = &self.results.references;
+            let is_long = |result: &u32| outline.results[references.text_of(*result)].chars > max_chars;
+            self.results.long.extend(results.filter(is_long));
         }
+    }
+
+    /// The cost of a message as it arrived, unmasked: references may have the text of earlier results.
+    pub(super) fn cost_of_message(&self, costs: &Costs, outline: &Outline, message: usize) -> usize {
+        let text_of = |result: usize| self.results.references.text_of(result as u32);
+        let observations = outline.results_of(message).map(|result| costs.observations[text_of(result)].0);
+        observations.fold(costs.messages[message], usize::saturating_add)
     }
 
     /// An observation is referred to again: if it waits to be masked, it no longer does.
@@ -223,7 +235,7 @@ impl State {
             self.results.gain -= self.results.waiting.swap_remove(place).removed;
             self.find_first();
         }
-        if !self.results.window.keeps(source) {
+        if self.results.window.stay(source).is_none() {
             self.results.references.hold(source);
         }
     }
@@ -245,8 +257,8 @@ impl State {
     /// An observation outside of the window waits to be masked, if it may be.
     fn wait(&mut self, context: PlanContext, result: u32) {
         let message = message_of(context.outline, result);
-        let mask = Masker::of(context, &self.results.excluded)
-            .mask(result as usize, self.results.references.source_of(result));
+        let mask =
+            Masker::of(context, &self.results.tools).mask(result as usize, self.results.references.source_of(result));
         let Some(masked) = after_cut(&self.results.cuts, mask) else { return };
         if self.gone.hidden.has(message) {
             self.gone.waiting.push(masked);
@@ -342,17 +354,20 @@ impl State {
     }
 
     /// The observations whose texts decide how they are masked or cut: those that leave the window now, and of the messages from this
-    /// one on long ones; with a limit all that may be masked.
+    /// one on long ones; with a limit, or where texts are exempt, all that may be masked.
     pub(crate) fn texts_needed(&self, context: PlanContext, first: usize) -> Vec<usize> {
         let PlanContext { outline, policy, .. } = context;
-        let excluded = Excluded::of(policy, outline);
-        let masker = Masker::of(context, &excluded);
+        let tools = StayingTools::of(policy, outline);
+        let masker = Masker::of(context, &tools);
         let new = outline.results_before(first)..outline.results.len();
-        if let Some(max_chars) = policy.limit.clip_of_requests() {
-            let is_long = |result: usize| outline.results[result].chars > max_chars || masker.is_long(result);
+        let cut_chars = policy.limit.clip_of_requests();
+        let is_long = |result: usize| {
+            masker.is_long(result) || cut_chars.is_some_and(|max_chars| outline.results[result].chars > max_chars)
+        };
+        if cut_chars.is_some() || !policy.exempt.texts.0.is_empty() {
             return new.filter(|result| is_long(*result) || masker.needs_text(*result)).collect();
         }
-        let mut needed: Vec<usize> = new.filter(|result| masker.is_long(*result)).collect();
+        let mut needed: Vec<usize> = new.filter(|result| is_long(*result)).collect();
         let leaving = self.results.window.clone().grow(context, context.outline.messages.len());
         needed.extend(leaving.into_iter().map(|result| result as usize).filter(|result| masker.needs_text(*result)));
         needed

@@ -1,12 +1,12 @@
 //! The turns that a summary may hide.
 //!
 //! A turn has the messages of its run, and those with its calls or results. All others, of the user and of the system, are
-//! instructions, and stay; so do turns with a result that carries instructions, with a compaction of the provider, or with what is never
-//! hidden. A summary stands for whole turns that are older than the newest ones and than the window. A message of several turns ties them: they are hidden together or not at all.
+//! instructions, and stay; so do turns with a result that [stays](super::stay), with a compaction of the provider, or with what is never
+//! hidden. A summary stands for whole turns that are older than the newest ones and than the window. A message of several turns ties
+//! them: they are hidden together or not at all.
 
 use super::context::PlanContext;
 use super::hidden::Hidden;
-use super::mask::Masker;
 use crate::outline::{ItemType, Outline};
 use std::collections::BTreeSet;
 
@@ -23,11 +23,11 @@ pub(super) struct OldTurns {
     pub spans: Vec<TurnSpan>,
     /// Messages of several turns, and results that came after a later turn had begun: their turns.
     ties: Vec<(usize, TurnSpan)>,
-    /// The turns with instructions, from 1.
-    instructions: BTreeSet<usize>,
+    /// The turns with what stays at every request, from 1.
+    staying: BTreeSet<usize>,
     /// The turns, from 1, right before messages of the user, ascending.
     answered: Vec<usize>,
-    /// The last turn with instructions or a tie.
+    /// The last turn with what stays, or a tie.
     last_odd: usize,
     /// Prefix sums of the characters of messages of no turn, after each message.
     stays: Vec<usize>,
@@ -38,9 +38,15 @@ pub(super) struct OldTurns {
 }
 
 impl OldTurns {
-    /// Adds a message of this many characters.
-    pub(crate) fn push(&mut self, masker: &Masker, message: usize, chars: usize) {
-        let PlanContext { outline, pairs, turns, .. } = masker.context;
+    /// Adds a message of this many characters, of whose results some stay.
+    pub(crate) fn push(
+        &mut self,
+        context: PlanContext,
+        message: usize,
+        chars: usize,
+        stays: impl FnMut(usize) -> bool,
+    ) {
+        let PlanContext { outline, pairs, turns, .. } = context;
         let own = outline.messages[message].is_agent_made || !outline.calls_of(message).is_empty();
         let calls = outline.results_of(message).map(|result| pairs.call_of(result));
         let at = calls.map(|call| call.map_or(message, |call| outline.calls[call].message as usize));
@@ -60,10 +66,9 @@ impl OldTurns {
         if outline.is_said_by_user(message) && newest > 0 {
             self.answered.push(newest);
         }
-        let instructs = |result: usize| masker.carries_instructions(result);
-        let stays = outline.messages[message].item == ItemType::Compaction || outline.is_never_hidden(message);
-        if is_of_turns && (stays || outline.results_of(message).any(instructs)) {
-            self.instructions.insert(span.first);
+        let is_kept = outline.messages[message].item == ItemType::Compaction || outline.is_never_hidden(message);
+        if is_of_turns && (is_kept || outline.results_of(message).any(stays)) {
+            self.staying.insert(span.first);
             self.last_odd = self.last_odd.max(span.first);
         }
         let stays = self.stays.last().copied().unwrap_or(0);
@@ -75,11 +80,11 @@ impl OldTurns {
         message.checked_sub(1).map_or(0, |before| self.stays[before])
     }
 
-    /// Whether no summary hides a turn: it has instructions; or else two messages of the user would be in a row, which the provider
+    /// Whether no summary ever hides a turn: it has what stays; or else two messages of the user would be in a row, which the provider
     /// refuses.
     pub(crate) fn stays(&self, outline: &Outline, turn: usize) -> bool {
         let is_between = || outline.alternates_roles() && self.answered.binary_search(&turn).is_ok();
-        self.instructions.contains(&turn) || is_between()
+        self.staying.contains(&turn) || is_between()
     }
 
     /// Whether a summary hides all turns from this one on alike.
@@ -88,9 +93,16 @@ impl OldTurns {
         self.last_odd <= first && (!outline.alternates_roles() || is_last())
     }
 
-    /// Which turns from this one on, up to another, a summary may hide; the others stay or would be torn.
-    pub(crate) fn hideable(&self, outline: &Outline, hidden: &Hidden, first: usize, end: usize) -> Vec<bool> {
-        let mut hideable: Vec<bool> = (first + 1..=end).map(|turn| !self.stays(outline, turn)).collect();
+    /// Which turns from this one on, up to another, a summary may hide; the others stay, or are in a window, or would be torn.
+    pub(crate) fn hideable(
+        &self,
+        outline: &Outline,
+        hidden: &Hidden,
+        (first, end): (usize, usize),
+        in_windows: &BTreeSet<usize>,
+    ) -> Vec<bool> {
+        let may_hide = |turn: usize| !self.stays(outline, turn) && !in_windows.contains(&turn);
+        let mut hideable: Vec<bool> = (first + 1..=end).map(may_hide).collect();
         let ties = self.ties.iter().filter(|(message, tie)| tie.last > first && !hidden.has(*message));
         let mut ties: Vec<TurnSpan> = ties.map(|(_, tie)| *tie).collect();
         ties.sort_unstable_by_key(|tie| tie.first);

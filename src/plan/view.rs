@@ -22,7 +22,10 @@ impl Planner<'_> {
     ) -> Result<Outcome, Uncounted> {
         let (hidden, context) = (&state.gone.hidden, self.context());
         let mut masking = state.masking();
-        let is_restored = |result: &u32| !state.is_masked(*result) && !hidden.has(message_of(self.outline, *result));
+        let is_restored = |result: &u32| {
+            let is_cut = state.results.cuts.iter().any(|cut| cut.result == *result);
+            !is_cut && !state.is_masked(*result) && !hidden.has(message_of(self.outline, *result))
+        };
         for (result, source) in state.results.references.sources().filter(|(result, _)| is_restored(result)) {
             let form = Form::Restored { source };
             masking.masked.push(Masked { result, form, removed: 0 });

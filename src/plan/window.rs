@@ -1,9 +1,10 @@
 //! The window: which messages and observations stay raw.
 
 use super::context::PlanContext;
+use super::stay::Stay;
 use super::units::message_of;
 use crate::outline::{Outline, Role};
-use crate::policy::Policy;
+use crate::policy::{EVERYTHING, Policy};
 use core::ops::Range;
 use std::collections::VecDeque;
 
@@ -43,12 +44,6 @@ impl Window {
         for result in self.results..results {
             let name = pairs.name_of(outline, result);
             match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
-                // Nothing leaves an unlimited window, but a forced move reaches into it.
-                Some(Some((usize::MAX, own))) => {
-                    if policy.limit.is_kept {
-                        own.push_back(result as u32);
-                    }
-                }
                 Some(Some((count, own))) => {
                     own.push_back(result as u32);
                     if own.len() > *count
@@ -73,14 +68,23 @@ impl Window {
         leaving
     }
 
-    /// Whether an observation is in a window, or no request has shown it.
-    pub(crate) fn keeps(&self, result: u32) -> bool {
-        let mut own = self.by_tool.iter().flatten();
-        let is_new = result as usize >= self.results;
-        is_new
-            || self.rest.contains(&result)
-            || self.unseen.contains(&result)
-            || own.any(|(_, own)| own.contains(&result))
+    /// Why an observation has not left its window.
+    pub(super) fn stay(&self, result: u32) -> Option<Stay> {
+        let has = |window: &VecDeque<u32>| window.binary_search(&result).is_ok();
+        let is_unseen = result as usize >= self.shown.min(self.results);
+        let is_recent = || has(&self.rest) || self.by_tool.iter().flatten().any(|(_, own)| has(own));
+        if is_unseen { Some(Stay::Unseen) } else { is_recent().then_some(Stay::Window) }
+    }
+
+    /// The first observation in the window of all tools that have no own one; none where a replay masks nothing.
+    pub(super) fn first(&self, policy: &Policy) -> Option<u32> {
+        self.rest.front().copied().filter(|_| policy.keep.results < EVERYTHING)
+    }
+
+    /// The observations in the windows of single tools that end.
+    pub(super) fn of_tools(&self) -> impl Iterator<Item = u32> + '_ {
+        let windows = self.by_tool.iter().flatten().filter(|(count, _)| *count < usize::MAX);
+        windows.flat_map(|(_, own)| own.iter().copied())
     }
 
     /// Whether no request has shown an observation.

@@ -39,6 +39,12 @@ pub enum Field {
 /// Characters that count as a token where nothing counts tokens; costs are in characters, or quarter tokens.
 pub const CHARS_PER_TOKEN: usize = 4;
 
+/// Characters that a thousand tokens have where nothing was measured.
+pub(crate) const ASSUMED_CHARS: usize = 1_000 * CHARS_PER_TOKEN;
+
+/// The `keep` of a replay that masks nothing.
+pub(crate) const EVERYTHING: usize = 1 << 60;
+
 /// The current request, in the list of requests that found nothing in the cache.
 pub const NOW: usize = 1 << 60;
 
@@ -211,8 +217,8 @@ pub struct Design {
 /// What is known of single requests of a history.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// Other budgets: each after at least this many messages, ascending.
-    pub max_since: Vec<(usize, usize)>,
+    /// Characters of a thousand tokens, where they were measured: each after at least this many messages, ascending.
+    pub measured: Vec<(usize, usize)>,
     /// Those that found a cold cache, ascending: messages before each, or [`NOW`].
     pub cold: Vec<usize>,
     /// Those that may make a summary, since its text is there, by the messages before each, ascending; and the message that no turn
@@ -228,13 +234,23 @@ pub struct Requests {
 
 /// Nothing is known of them.
 pub static UNKNOWN_REQUESTS: Requests = Requests {
-    max_since: vec![],
+    measured: vec![],
     cold: vec![],
     summaries_at: None,
     failed_summaries: vec![],
     marks_elsewhere: 2,
     automatic_mark: None,
 };
+
+impl Requests {
+    /// A cost that tokens were taken for, at a request after this many messages.
+    fn calibrated(&self, cost: usize, messages: usize) -> usize {
+        let known = self.measured.partition_point(|(since, _)| *since <= messages);
+        self.measured[..known]
+            .last()
+            .map_or(cost, |(_, chars)| cost / ASSUMED_CHARS * chars + cost % ASSUMED_CHARS * chars / ASSUMED_CHARS)
+    }
+}
 
 impl Default for Requests {
     fn default() -> Self {
@@ -342,9 +358,12 @@ impl Policy {
 
     /// The budget of a request after this many messages.
     pub(crate) fn max_cost_at(&self, requests: &Requests, messages: usize) -> Option<usize> {
-        let since = &requests.max_since;
-        let known = since.partition_point(|(since, _)| *since <= messages);
-        since[..known].last().map_or(self.limit.max, |(_, max)| Some(*max))
+        self.limit.max.map(|max| requests.calibrated(max, messages))
+    }
+
+    /// The trigger of a request after this many messages; 0 without one.
+    pub(crate) fn trigger_at(&self, requests: &Requests, messages: usize) -> usize {
+        requests.calibrated(self.limit.trigger, messages)
     }
 
     /// The limit of a request after this many messages.

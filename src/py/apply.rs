@@ -121,6 +121,9 @@ impl<'py> MessageMasker<'_, 'py> {
                 let text = self.dicts.observation(self.outline, source as usize);
                 self.outline.cut_of(source as usize).map_or_else(|| text.clone(), |clip| clip.apply(&text))
             }
+            Form::Clip(ref counted) => {
+                self.dicts.observation(self.outline, counted.source.map_or(result, |source| source as usize))
+            }
             _ => self.dicts.observation(self.outline, result),
         });
         to_str(self.dicts.list.py(), &text)

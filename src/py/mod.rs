@@ -150,15 +150,16 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
             let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
             let observations = PyList::empty(py);
             for result in results {
-                let text = dicts.counted_text(&outline, result)?;
-                let text = outline.cut_of(result).map_or(text.clone(), |clip| clip.apply(&text));
+                let whole = dicts.counted_text(&outline, result)?;
+                let text = outline.cut_of(result).map_or(whole.clone(), |clip| clip.apply(&whole));
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let facts = placeholder.with_handle(facts, &outline, &dicts, result);
                 let form = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = form.map(|(form, _)| placeholder.render(&form, &facts, || text.clone()));
                 let max_chars = policy.policy.limit.clip_of_requests().filter(|max| facts.chars > *max);
                 let recall = placeholder.names_handle().then_some(facts.handle);
-                let cut = max_chars.map(|max| Clip::of(facts.chars, 0, max, recall).apply(&text));
+                let chars = facts.chars + outline.cut_of(result).map_or(0, Clip::removed);
+                let cut = max_chars.map(|max| Clip::of(chars, 0, max, recall).apply(&whole));
                 observations.append(named!(
                     "recede.reduction._exchange.ObservationTexts",
                     py,

@@ -3,11 +3,10 @@
 
 use super::event::Event;
 use super::{Result, Session};
-use crate::policy::Requests;
+use crate::policy::{ASSUMED_CHARS, Requests};
 use crate::store::Store;
 
-/// Characters that a thousand tokens have where nothing was measured; and a change of less than this part of them is none.
-const ASSUMED_CHARS: usize = 4_000;
+/// A change of less than this part of the characters of a thousand tokens is none.
 const LEAST_CHANGE: usize = 50;
 
 impl Session {
@@ -48,19 +47,13 @@ impl Session {
     pub(super) fn renew_requests(&mut self) {
         let marks_elsewhere = self.own_mark.as_ref().map(|(_, elsewhere)| *elsewhere);
         self.requests = Requests {
-            max_since: self.calibrated_budgets(),
+            measured: if self.calibrates { self.events.calibrations().collect() } else { vec![] },
             cold: self.cold_requests(),
             marks_elsewhere: marks_elsewhere.unwrap_or(self.given_requests.marks_elsewhere),
             failed_summaries: self.failed_summaries(),
             ..Requests::default()
         };
         self.step_of = None;
-    }
-
-    fn calibrated_budgets(&self) -> Vec<(usize, usize)> {
-        let (true, Some(given)) = (self.calibrates, self.given.limit.max) else { return vec![] };
-        let calibrated = |chars: usize| given / ASSUMED_CHARS * chars + given % ASSUMED_CHARS * chars / ASSUMED_CHARS;
-        self.events.calibrations().map(|(since, chars)| (since, calibrated(chars))).collect()
     }
 
     /// Sums of what was reported, with the meaning that the caller gives them.

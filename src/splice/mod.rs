@@ -361,7 +361,9 @@ impl<'a> ViewWriter<'a> {
                     self.placeholder.write_clipped(&facts, &mut text);
                     encode_text(&text, out);
                 }
-                Form::Clip(ref counted) => raw(result, Some(&counted.clip), out),
+                Form::Clip(ref counted) => {
+                    raw(counted.source.map_or(result, |source| source as usize), Some(&counted.clip), out);
+                }
                 Form::Arrival(ref clip) => raw(result, Some(clip), out),
                 Form::Restored { source } => raw(source as usize, self.outline.cut_of(source as usize), out),
                 Form::Dispatch { with_head } => {

@@ -166,5 +166,5 @@ fn each_view_is_that_of_a_plan_of_the_whole_history() {
         }
     }
     let seen = [summarized, asked, hidden, masked, cut, rewound];
-    assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
+    assert!(seen.iter().all(|count| *count >= 50), "{seen:?}");
 }

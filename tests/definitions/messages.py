@@ -162,9 +162,11 @@ class Messages:
     def _budgets(self) -> list[tuple[int, int]]:
         """From which message on which budget counts."""
         given = self.policy.max_cost
-        if given is None or not self.calibrations:
-            return []
-        return [(0, given), *((since, given * chars // 4_000) for since, chars in self.calibrations)]
+        return [] if given is None else [(0, given), *self._calibrated(given)]
+
+    def _calibrated(self, cost: int) -> list[tuple[int, int]]:
+        """From which message on a cost of tokens is which."""
+        return [(since, cost * chars // 4_000) for since, chars in self.calibrations]
 
     def _cold_requests(self) -> list[int]:
         """The requests with a cold cache, by how many messages came before."""
@@ -223,16 +225,17 @@ class Messages:
 
     def _need(self) -> str:
         """The need of a request; "" below the trigger, or below the limit without one."""
-        if self.plan.summary is not None:
+        policy = self.facts.policy
+        most = policy.trigger_at(len(self.messages)) if policy.trigger else policy.max_cost
+        if most is None or self.facts.cost(self._raw()) <= most:
+            return ""
+        if self.plan.summary is not None and self.plan.is_forced:
             return "summary"
-        if len(self.plan.kept) < len(self.messages) and self.plan.stage == "fallback":  # no compaction tells of them
+        is_cut_off = len(self.plan.kept) < len(self.messages) and self.plan.stage == "fallback"
+        if self.plan.summary is None and is_cut_off:  # no compaction tells of them
             return "truncation"
         if self.plan.cut:
             return "cuts"
-        policy = self.facts.policy
-        most = policy.trigger or policy.max_cost
-        if most is None or self.facts.cost(self._raw()) <= most:
-            return ""
         return "cuts" if any(one.is_clipped for one in self.plan.masked.values()) else "masks"
 
     def _updated(self, summary: Given, texts: Counted | None) -> SummaryRequest | CountRequest | None:
@@ -428,6 +431,7 @@ class Messages:
     def _facts(self) -> Facts:
         policy = Policy({**vars(self.policy), "cold": tuple(self._cold_requests())})
         policy.max_cost_since = self._budgets()
+        policy.trigger_since = self._calibrated(policy.trigger)
         policy.max_cost = policy.max_cost_at(len(self.messages))
         facts = facts_of(self.messages, policy, self.costs)
         facts.failed = self.failed

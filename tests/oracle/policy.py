@@ -31,7 +31,7 @@ class Policy(SimpleNamespace):
         defaults |= {"keep_messages": None, "keep_turns": None, "masks_unseen": False, "skips_masks": False}
         defaults |= {"max_observation_chars": None, "lines_form": False, "keeps_dispatch": False, "min_masked_chars": 0}
         defaults |= {"strict_pairs": False, "summary_role": None}
-        defaults |= {"cold": (), "max_cost_since": (), "summaries_at": None}
+        defaults |= {"cold": (), "max_cost_since": (), "trigger_since": (), "summaries_at": None}
         defaults |= {"marks_elsewhere": 2, "automatic_mark": None}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
@@ -53,6 +53,10 @@ class Policy(SimpleNamespace):
         has_limit = self.is_limit and self.max_cost is not None
         remembers = self.boundary[0] not in ("sliding", "stepped") or self.summaries is not None
         return bool(remembers or self.verifies_reasoning or self.trigger > 0 or has_limit)
+
+    def trigger_at(self, messages: int) -> int:
+        """The trigger of a request after this many messages; 0 without one."""
+        return [trigger for since, trigger in [(0, self.trigger), *self.trigger_since] if since <= messages][-1]
 
     def max_cost_at(self, messages: int) -> int | None:
         """The budget of a request after this many messages."""

@@ -8,7 +8,8 @@ from typing import Any
 from oracle.outline import Result
 from oracle.plan import Facts, Plan
 from oracle.plan.boundary import remembers
-from oracle.plan.window import exempt, older_than_window
+from oracle.plan.stay import exempt
+from oracle.plan.window import older_than_window
 from recede._report import BoundaryMove, ToolReport, Unmasked
 from recede.reduction._exchange import MessageTexts, ObservationTexts
 

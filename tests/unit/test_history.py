@@ -481,7 +481,7 @@ def test_several_threads_do_not_corrupt_it() -> None:
         ({"mask_chunk": 5}, TypeError, "did you mean 'boundary=N'"),
         ({"boundary": 0}, ValueError, "boundary must be at least 1"),
         ({"boundary": "stepped"}, ValueError, "boundary must be 'break_even', 'sliding' or a number of results"),
-        ({"calibrate": True}, TypeError, "calibrate is for a limit: give max_input_tokens"),
+        ({"calibrate": True}, TypeError, "calibrate is for a limit or a trigger: give max_input_tokens"),
         ({"calibrate": 1}, TypeError, "calibrate must be True or False"),
         ({"recall": 1}, TypeError, "recall must be True or False"),
         ({"summarizer": 5}, TypeError, "summarizer must be callable"),

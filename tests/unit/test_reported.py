@@ -20,10 +20,10 @@ WARM = {"input_tokens": 5, "cache_read_input_tokens": 4_000, "cache_creation_inp
 COLD = {"input_tokens": 5, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 4_100, "output_tokens": 7}
 
 
-def turns(count: int) -> list[dict[str, Any]]:
+def turns(count: int, words: int = 200) -> list[dict[str, Any]]:
     messages = [user("Go.")]
     for number in range(count):
-        messages += [chat_call(f"c{number}", "run"), chat_result(f"c{number}", f"{number} " * 200)]
+        messages += [chat_call(f"c{number}", "run"), chat_result(f"c{number}", f"{number} " * words)]
     return messages
 
 
@@ -240,6 +240,23 @@ def test_calibrated_tokens_are_those_that_the_provider_counts(option: str, ratio
     assert 2_000 * ratio * 0.8 < max(sizes[5:]) <= 2_000 * ratio * 1.03
     plain = talking(History(**options), turns(25), ratio)
     assert max(plain) <= 2_000 * 4 and (sizes == plain) == (ratio == 4)
+
+
+def test_a_calibrated_trigger_is_in_tokens_that_the_provider_counts() -> None:
+    """A dense text has two characters a token, so that masks begin at half of the characters."""
+
+    def first_mask(**options: Any) -> int:
+        history = recede.History(keep=1, boundary="sliding", trigger_tokens=4_000, **options)
+        for message in turns(60, words=333):
+            history.append(message)
+            if message["role"] != "assistant":
+                history.view()
+                if history.stats().masked_count:
+                    return history.stats().raw_chars
+                counted(history, 2.0)
+        raise AssertionError("nothing is masked")
+
+    assert first_mask() > 16_000 and 8_000 < first_mask(calibrate=True) < 10_000
 
 
 def test_calibration_counts_from_the_next_request_on() -> None:

@@ -135,6 +135,11 @@ class Summaries:
         wanted: tuple[int, Any] | None = None  # the key of one that would, and what it has to tell
         done, standing, told = mask([*at, *new], texts)
         if done is None and new:
+            if not asks:  # since it was asked for, a window has let go of a turn that it does not tell of
+                with self._lock:
+                    for of in [of for of, one in found.items() if one in waiting]:
+                        self._drop(of)
+                waiting = []
             wanted = (standing[1], told) if asks and standing[0] == end else None
             done, standing, told = mask(at, texts)
         if done is None:  # with these options other turns are hidden, of which no text tells

@@ -46,7 +46,7 @@ class History(HistoryReader):
             with the tool of `tool_definition`: ``[old tool output cleared to save context, recall 3f9c2a1b07de]``.
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
-        calibrate: with ``max_input_tokens``: from the next request on, a token counts as many
+        calibrate: with ``max_input_tokens`` or ``trigger_tokens``: from the next request on, a token counts as many
             characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also
             in a saved or stored history.
         summarizer: `(messages, previous_summary) -> str`, sync or async (`aview`): old turns become its summary when

@@ -60,8 +60,8 @@ class HistoryOptions:
         has_limit = options.get("max_input_tokens") is not None
         if calibrate and options.get("token_counter") is not None:
             raise TypeError("give calibrate or a token_counter, which counts tokens by itself")
-        if calibrate and not has_limit:
-            raise TypeError("calibrate is for a limit: give max_input_tokens")
+        if calibrate and not has_limit and not options.get("trigger_tokens"):
+            raise TypeError("calibrate is for a limit or a trigger: give max_input_tokens or trigger_tokens")
         flags = {name: True for name, flag in (("calibrate", calibrate), ("recall", recall)) if flag}
         given = {**settled(options), **flags, **({} if summarizer is None else {"summarizer": summarizer})}
         return cls(policy, given, drops=has_limit or summarizer is not None)

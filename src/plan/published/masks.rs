@@ -3,16 +3,17 @@
 use crate::clip::Clip;
 use crate::placeholder::{CountedClip, Form};
 use crate::plan::context::{Uncounted, facts_of_pair};
-use crate::plan::mask::{Excluded, Masker};
+use crate::plan::mask::Masker;
 use crate::plan::masked::{Masked, Masking};
 use crate::plan::planner::Planner;
+use crate::plan::stay::StayingTools;
 
 impl Planner<'_> {
     /// If that does not fit: masks more observations, oldest first and not in the newest turn, nor what no request has shown, until
     /// the view fits. None if that masks nothing, or removes too little.
     pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
-        let excluded = Excluded::of(self.policy, self.outline);
-        let masker = Masker::of(self.context(), &excluded);
+        let tools = StayingTools::of(self.policy, self.outline);
+        let masker = Masker::of(self.context(), &tools);
         let min_removed = self.policy.text.least_in_all;
         let (mut all, mut cost) = (masking.clone(), self.cost(masking));
         for result in 0..self.outline.results.len() {
@@ -47,7 +48,7 @@ impl Planner<'_> {
                 break;
             }
             let removed = self.outline.results[result].chars - clip.chars();
-            let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost }));
+            let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost, source: None }));
             let clipped = Masked { result: result as u32, form, removed };
             cost = self.cost_after(cost, &clipped);
             all.push(clipped);
@@ -59,12 +60,12 @@ impl Planner<'_> {
     fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
         let Planner { outline, older, .. } = self;
         let Some(max_chars) = self.policy.limit.clip_results else { return vec![] };
-        let excluded = Excluded::of(self.policy, outline);
-        let masker = Masker::of(self.context(), &excluded);
+        let tools = StayingTools::of(self.policy, outline);
+        let masker = Masker::of(self.context(), &tools);
         let is_raw = |result: &usize| older.binary_search(&(*result as u32)).is_err() && !masking.holds(*result);
         let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
             .filter(is_raw)
-            .filter_map(|result| masker.clip(result, max_chars).map(|clip| (result, clip)))
+            .filter_map(|result| masker.clip(result, result, max_chars).map(|clip| (result, clip)))
             .collect();
         clips.sort_by_key(|(result, _)| core::cmp::Reverse(outline.results[*result].chars));
         clips

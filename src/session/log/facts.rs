@@ -166,10 +166,12 @@ impl Log {
         let is_whole = is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
         self.cut_known(policy, result, &text);
         let text = text.0;
+        let chars = count_chars(&text);
+        let arrived = chars - self.outline.cut_of(result).map_or(0, Clip::removed);
         let forced = match policy.limit.clip_of_requests().filter(|_| !is_whole) {
-            Some(max_chars) if self.outline.cut_of(result).is_none() && count_chars(&text) > max_chars => {
+            Some(max_chars) if arrived > max_chars => {
                 let handle = placeholder.names_handle().then_some(handle);
-                Clip::of(count_chars(&text), 0, max_chars, handle).apply(&text)
+                Clip::of(chars, 0, max_chars, handle).apply(&text)
             }
             _ => vec![],
         };

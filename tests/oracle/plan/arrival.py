@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def arrivals(facts: Facts) -> dict[int, Masked]:
     """The results that arrive as another text, by place."""
-    from oracle.plan.window import exempt
+    from oracle.plan.stay import exempt
 
     policy, arrived = facts.policy, {}
     for result, is_exempt in zip(facts.outline.results, exempt(facts), strict=True):

@@ -21,7 +21,8 @@ from oracle.plan.hide import Hidden, Hiding, compacted, hide
 from oracle.plan.limit import cost_with, force, has_begun
 from oracle.plan.old_turns import call_cost, reached, summary_step
 from oracle.plan.references import References
-from oracle.plan.window import ages_of, exempt
+from oracle.plan.stay import exempt, for_good
+from oracle.plan.window import ages_of
 from oracle.policy import NOW
 
 Masks = Mapping[int, Masked]
@@ -60,7 +61,7 @@ class Fold:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.exempt = exempt(facts)
+        self.exempt, self.for_good = exempt(facts), for_good(facts)
         # Observations in the order in which they leave the window, the next one last.
         self.ages = ages_of(facts)
         ages = enumerate(self.ages)
@@ -71,6 +72,7 @@ class Fold:
         self.references = References(facts)
         self.hidden = Hidden()
         self.told: list[frozenset[int]] = []  # what each summary so far tells of
+        self.hides_for_limit = False
         self.cuts: dict[int, Masked] = {}
         self.boundary = self.boundary_before = 0
         self.is_own = True  # the masks of the last step are those of the rule of the boundary
@@ -162,7 +164,7 @@ class Fold:
         self.is_own = True
         limit = policy.limit_at(self.end)
         self.is_over = False
-        summary = summary_step(self, bill) if is_request else 0
+        summary = summary_step(self, bill) if is_request and self.is_begun else 0
         if isinstance(summary, int):
             self.summary_waste += summary
         elif limit is None or summary.hiding.cost <= limit:
@@ -196,7 +198,8 @@ class Fold:
         after.summary_waste, after.reached = 0, reached(after)
         masked, cuts, is_forced, hiding = after.step(bill, is_request)
         self.is_over, self.is_own, self.call = after.is_over, after.is_own, after.call
-        return masked, cuts, is_forced, hiding or Hiding(without, cost_with(after, {**cuts, **masked}))
+        gone = hiding or Hiding(without, cost_with(after, {**cuts, **masked}))
+        return masked, cuts, is_forced, gone._replace(is_forced=True)
 
     def take(
         self, masked: dict[int, Masked], cuts: dict[int, Masked], is_forced: bool, hiding: Hiding | None = None
@@ -218,6 +221,7 @@ class Fold:
             self.references.forget(place)
         if hiding is not None:
             self.hidden, self.shared = hiding.hidden, 0
+            self.hides_for_limit |= hiding.is_forced
             self.waste = self.summary_waste = 0
             self.reached = reached(self)
             summary = hiding.hidden.summary
@@ -276,6 +280,7 @@ class Fold:
             unsigned=self.unsigned,
             is_below_trigger=not self.is_begun,
             cut=self.hidden.cut,
+            is_forced=self.hides_for_limit,
             own_chars=self.shown(len(self.facts.outline.messages)) - share if self.references.restored else None,
         )
 
@@ -307,10 +312,12 @@ class Fold:
         calls = [self.facts.pairs.call_of[result.index] for result in message.results]
         hidden = [call is not None and call.message in self.hidden.messages for call in calls]
         hidden += [other in self.hidden.messages for other in self.facts.pairs.linked_before(message.index)]
-        if any(hidden) and (message.is_agent_made or not all(hidden)):
+        stays = any(self.for_good[result.index] for result in message.results)
+        if any(hidden) and (message.is_agent_made or stays or not all(hidden)):
             for place, one in self.late_masks().items():
                 self.waiting.setdefault(place, one)
             self.hidden, self.told, self.is_rewritten, self.shared = Hidden(), [], True, 0
+            self.hides_for_limit = False
             self.reached = self.summary_waste = 0
             newest = max(self.signed, default=None)
             self.unsigned = frozenset(self.signed) if newest is not None and self.signed[newest] else self.unsigned

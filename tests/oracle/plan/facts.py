@@ -53,6 +53,7 @@ class Plan:
     summary: Summary | None = None
     cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task, by message
     unsigned: frozenset[int] = frozenset()  # messages without their signed reasoning
+    is_forced: bool = False  # a limit has hidden messages
     own_chars: int | None = None  # of the view, where references have the text of other results
 
 
@@ -67,7 +68,9 @@ class Facts:
         self.runs = Turns(outline)
         self.pairs = Pairs(outline, self.runs)
         self.tools = [
-            (result.name if result.shape.may_name_results else None) if call is None else call.name
+            (result.name if result.shape.may_name_results or result.shape.names_results else None)
+            if call is None
+            else call.name
             for result, call in zip(outline.results, self.pairs.call_of, strict=True)
         ]
         # The turn of an observation is the run of its call, or the last run begun before it.
@@ -158,6 +161,8 @@ class Facts:
         """The cost of an observation, raw or replaced."""
         if masked is not None and masked.is_clipped:
             return self.text_cost(masked.text)
+        if masked is not None and masked.source is not None:
+            return self.observation_cost(masked.source, None)
         if self.costs is not None:
             return self.costs[1][place][masked is not None]
         return self.observation_chars[place] if masked is None else masked.chars

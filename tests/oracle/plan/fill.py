@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from oracle.plan.facts import Facts, Plan
-from oracle.plan.window import exempt, unseen
+from oracle.plan.stay import exempt
+from oracle.plan.window import unseen
 
 
 def mask_newer(facts: Facts, before: Plan) -> Plan:

@@ -14,7 +14,8 @@ from oracle.clip import LEAST_CHARS, clip
 from oracle.placeholder import Masked
 from oracle.plan.facts import Facts
 from oracle.plan.keep import joined, keep_set, units
-from oracle.plan.window import carries_instructions, window_start
+from oracle.plan.stay import exempt
+from oracle.plan.window import window_start
 from oracle.summary import earlier_summaries, leading_system_messages, user_messages
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Hiding(NamedTuple):
 
     hidden: Hidden
     cost: int
+    is_forced: bool = True  # by a limit
 
 
 def compacted(fold: Fold) -> Hidden | None:
@@ -193,11 +195,11 @@ def _keep_words(
         return 0
     said = {message.index for message in user_messages(facts.outline)}
     own = {index: facts.outline.messages[index].own.joined for index in said}
-    instructions = carries_instructions(facts)
+    is_exempt = exempt(facts)
     words = [
         message.index
         for message in facts.outline.messages[first : fold.end]
-        if (message.index in said or any(instructions[result.index] for result in message.results))
+        if (message.index in said or any(is_exempt[result.index] for result in message.results))
         and message.index not in refused
     ]
     texts = {own[index] for index in words if index in kept and index in said}

@@ -12,6 +12,7 @@ from oracle.plan.window import shown_at
 from oracle.summary import earlier_summaries
 
 if TYPE_CHECKING:
+    from oracle.outline import Result
     from oracle.plan.boundary import Fold
 
 Masks = dict[int, Masked]
@@ -20,9 +21,10 @@ Masks = dict[int, Masked]
 def has_begun(fold: Fold) -> bool:
     """Whether masking begins at this request, if it did not before."""
     policy, facts = fold.facts.policy, fold.facts
-    raw = sum(facts.message_cost(facts.raw, index) for index in range(fold.end))
+    arrived = replace(facts.raw, masked=fold.references.restored)
+    raw = sum(facts.message_cost(arrived, index) for index in range(fold.end))
     limit = policy.limit_at(fold.end)
-    is_above = raw > policy.trigger or (limit is not None and raw > limit)
+    is_above = raw > policy.trigger_at(fold.end) or (limit is not None and raw > limit)
     return policy.trigger == 0 or is_above or bool(earlier_summaries(facts.outline))
 
 
@@ -91,23 +93,25 @@ def _is_recent(fold: Fold, place: int) -> bool:
 
 
 def _cuts(fold: Fold, limit: int, masked: Masks) -> Masks:
-    """Cuts of long results, the longest first, until the view fits."""
+    """Cuts of long results, the longest first, until the view fits: of the whole text that each is, or refers to."""
     facts, cuts = fold.facts, {}
-    policy = facts.policy
-    for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
+    policy, restored = facts.policy, fold.references.restored
+    sources = {one.index: restored[one.index].source if one.index in restored else one.index for one in _here(fold)}
+    for result in sorted(_here(fold), key=lambda result: -facts.observation_chars[sources[result.index]]):
         if cost_with(fold, {**cuts, **masked}) <= limit:
             break
-        place, text = result.index, result.text.joined
+        place, source = result.index, facts.given.results[sources[result.index]]
+        text, arrived = source.text.joined, facts.outline.results[source.index].text.joined
         is_changed = place in fold.masked or place in fold.cuts or place in masked
-        stays = (
-            fold.exempt[place]
-            or result.text.images
-            or result.text.json
-            or result.message >= fold.end
-            or fold.hides(place)
-        )
-        if is_changed or stays or len(text) <= policy.clip_results or is_clipped(text) or stays_whole(text, policy):
+        stays = fold.exempt[place] or source.text.images or source.text.json or fold.hides(place)
+        if is_changed or stays or len(arrived) <= policy.clip_results or is_clipped(text) or stays_whole(text, policy):
             continue
-        recall = facts.observation(result).handle if names_handle(policy) else None
-        cuts[place] = clip(text, policy.clip_results, recall=recall)
+        recall = facts.observation(source).handle if names_handle(policy) else None
+        cut = clip(text, policy.clip_results, recall=recall)
+        cuts[place] = cut if source is facts.given.results[place] else cut._replace(source=source.index)
     return cuts
+
+
+def _here(fold: Fold) -> list[Result]:
+    """The results that have come."""
+    return [one for one in fold.facts.outline.results if one.message < fold.end]

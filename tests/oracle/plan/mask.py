@@ -7,7 +7,8 @@ from dataclasses import replace
 from oracle.clip import clip, is_clipped
 from oracle.placeholder import names_handle, stays_whole
 from oracle.plan.facts import Facts, Plan
-from oracle.plan.window import exempt, older_than_window
+from oracle.plan.stay import exempt
+from oracle.plan.window import older_than_window
 
 
 def boundaries(facts: Facts) -> list[int]:

@@ -1,8 +1,8 @@
 """A summary of old turns, because it pays or is due.
 
 To a turn belong the messages of its run, and those with a call made in it or a result of one; all others stay, and so
-do turns with instructions. A message of several turns ties them, and so does a result that comes after a later turn has
-begun: they are hidden together or not at all.
+do turns with a result that stays. A message of several turns ties them, and so does a result that comes after a later
+turn has begun: they are hidden together or not at all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from oracle.placeholder import Masked
 from oracle.plan.cost_bound import Bill, again, charged, stays_cached
 from oracle.plan.hide import Hiding, Standing
-from oracle.plan.window import carries_instructions
+from oracle.plan.stay import first_in_window, for_good, in_own_window
 from oracle.summary import alternates
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> P
     place = next((index for index in range(min(min(hidden), place), end) if index not in gone), end)
     standing = Standing(place, share, end, frozenset(gone))
     made = replace(before, messages=frozenset(gone), summary=standing)
-    return Paying(Hiding(made, fold.cost_hiding(made, masked)), masked, call)
+    return Paying(Hiding(made, fold.cost_hiding(made, masked), is_needed), masked, call)
 
 
 def reached(fold: Fold) -> int:
-    """How many of the first turns are hidden, or stay for their instructions."""
-    facts, stays = fold.facts, _with_instructions(fold)
+    """How many of the first turns are hidden, or stay at every request."""
+    facts, stays = fold.facts, _staying(fold, for_good(fold.facts))
     gone = [start in fold.hidden.messages or turn in stays for turn, start in enumerate(facts.runs.starts, 1)]
     return [*gone, False][fold.reached :].index(False) + fold.reached
 
@@ -106,9 +106,8 @@ def _reaches(fold: Fold, rules: Summaries, turns: int) -> int | None:
     if by_turns is not None:
         first, every = by_turns
         return None if turns < first else min(newest, first + (turns - first) // every * every - tail)
-    results = sum(result.message < fold.end for result in fold.facts.outline.results)
-    in_window = 0 < fold.older_end < results
-    return min(newest, turns - tail, *[fold.facts.turns[fold.older_end] - 1] if in_window else [])
+    first = first_in_window(fold.facts, fold.end)
+    return min(newest, turns - tail, *[] if first is None else [fold.facts.turns[first] - 1])
 
 
 def _pays(
@@ -151,21 +150,20 @@ def _hideable(fold: Fold, reaches: int) -> set[int]:
             continue
         last = math.inf if 0 in found else max(*turns, facts.runs.begun[message.index])
         ties.append({turn for turn in range(min(turns), len(facts.runs.starts) + 2) if turn <= last})
-    hideable = set(range(fold.reached + 1, reaches + 1)) - _with_instructions(fold)
+    stays = map(max, for_good(facts), in_own_window(facts, fold.end))
+    hideable = set(range(fold.reached + 1, reaches + 1)) - _staying(fold, list(stays))
     while torn := [tie for tie in ties if tie & hideable and not tie <= hideable]:
         hideable = hideable.difference(*torn)
     return hideable
 
 
-def _with_instructions(fold: Fold) -> set[int]:
-    """The turns that stay: with a result that carries instructions, a compaction, or what is never hidden."""
-    facts, instructions = fold.facts, carries_instructions(fold.facts)
+def _staying(fold: Fold, stays: list[bool]) -> set[int]:
+    """The turns that stay: with a result that does, a compaction, or what is never hidden."""
+    facts = fold.facts
     found = [
         _turns_of(facts, message.index)
         for message in facts.outline.messages[: fold.end]
-        if message.is_compaction
-        or message.is_never_hidden
-        or any(instructions[result.index] for result in message.results)
+        if message.is_compaction or message.is_never_hidden or any(stays[result.index] for result in message.results)
     ]
     stay = {min(turns) for turns in found if turns and 0 not in turns}
     if alternates(facts.outline):  # or two messages of the user would be in a row

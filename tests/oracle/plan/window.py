@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from oracle.patterns import fits, matches
+from oracle.patterns import matches
 from oracle.plan.facts import Facts
 
 
@@ -90,20 +90,3 @@ def _after(places: Sequence[int], first: int, count: int | None, message: int) -
 def older_than_window(facts: Facts) -> list[bool]:
     """Whether no measure keeps an observation, for each."""
     return [age <= len(facts.outline.messages) for age in ages_of(facts)]
-
-
-def exempt(facts: Facts) -> list[bool]:
-    """Whether an observation is never masked, for each."""
-    both = zip(carries_instructions(facts), facts.given.results, strict=True)
-    return [carries or (facts.policy.keep_errors and result.is_error) for carries, result in both]
-
-
-def carries_instructions(facts: Facts) -> list[bool]:
-    """Whether an observation has instructions, such as the words of the user, for each."""
-    policy, excluded = facts.policy, matches(facts.tools, facts.policy.exclude_tools)
-    return [
-        result.is_pinned
-        or facts.tools[result.index] in excluded
-        or any(fits(pattern, result.text.joined) for pattern in policy.keep_matching)
-        for result in facts.given.results
-    ]
