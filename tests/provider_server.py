@@ -215,7 +215,11 @@ def _anthropic_body(answer: Answer) -> dict[str, Any]:
         "content": content,
         "stop_reason": answer.stop,
         "stop_sequence": None,
-        "usage": {"input_tokens": 10, "output_tokens": 5, "cache_creation": {"ephemeral_5m_input_tokens": 2}},
+        "usage": {
+            "input_tokens": 10,
+            "output_tokens": 5,
+            "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 0},
+        },
         **({"input_transformations": answer.report} if answer.report else {}),
     }
 

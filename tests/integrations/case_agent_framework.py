@@ -35,6 +35,10 @@ def _contents(turn: Turn) -> list[Content]:
     return [*said, *(Content.from_function_call(one.id, one.name, arguments=one.args) for one in turn.calls)]
 
 
+def _said(turn: Turn) -> Message:
+    return Message("assistant", _contents(turn))
+
+
 def _items(result: Result) -> list[Content]:
     image = [Content.from_uri(IMAGE_URI, media_type="image/png")] if result.has_image else []
     return [Content.from_text(result.text), *image]
@@ -45,10 +49,19 @@ def _returned(result: Result) -> Message:
     return Message("tool", [Content.from_function_result(result.id, result=_items(result), exception=error)])
 
 
+def reasoned(answer: Any, thought: str) -> Any:
+    reasoning = Content.from_text_reasoning(text=thought, protected_data=f"of {thought}")
+    return Message("assistant", [reasoning, *answer.contents])
+
+
+def thoughts(message: Any) -> list[str]:
+    return [str(one.text) for one in message.contents if one.type == "text_reasoning"]
+
+
 def history(turns: list[Turn]) -> list[Any]:
     messages = [Message("user", [TASK])]
     for turn in turns:
-        messages += [Message("assistant", _contents(turn)), *map(_returned, turn.results.values())]
+        messages += [_said(turn), *map(_returned, turn.results.values())]
     return messages
 
 

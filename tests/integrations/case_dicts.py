@@ -12,6 +12,16 @@ import recede
 WAYS = ("sync", "failing")
 
 
+def reasoned(answer: Any, thought: str) -> Any:
+    thinking = {"type": "thinking", "thinking": thought, "signature": f"of {thought}"}
+    return {**answer, "content": [thinking, *answer["content"]]}
+
+
+def thoughts(message: Any) -> list[str]:
+    blocks = message["content"] if isinstance(message["content"], list) else []
+    return [block["thinking"] for block in blocks if block["type"] == "thinking"]
+
+
 def history(turns: list[Turn]) -> list[Any]:
     return as_dicts(turns)
 

@@ -57,6 +57,17 @@ def _returned(one: Result) -> ChatMessageTool:
     return ChatMessageTool(content=content, tool_call_id=one.id, function="run", error=error)
 
 
+def reasoned(answer: Any, thought: str) -> Any:
+    part = ContentReasoning(reasoning=f"of {thought}", summary=thought, redacted=True)
+    said = [ContentText(text=answer.content)] if answer.content else []
+    return answer.model_copy(update={"content": [part, *said]})
+
+
+def thoughts(message: Any) -> list[str]:
+    parts = [] if isinstance(message.content, str) else message.content
+    return [str(part.summary) for part in parts if part.type == "reasoning"]
+
+
 def history(turns: list[Turn]) -> list[Any]:
     messages: list[Any] = [ChatMessageUser(content=TASK)]
     for turn in turns:

@@ -51,6 +51,18 @@ def _returned(result: Result) -> ToolMessage:
     return ToolMessage(content, tool_call_id=result.id, name="run", status=status)
 
 
+def reasoned(answer: Any, thought: str) -> Any:
+    said = [{"type": "text", "text": answer.content}] if answer.content else []
+    return answer.model_copy(
+        update={"content": [{"type": "thinking", "thinking": thought, "signature": f"of {thought}"}, *said]}
+    )
+
+
+def thoughts(message: Any) -> list[str]:
+    blocks = message.content if isinstance(message.content, list) else []
+    return [block["thinking"] for block in blocks if block["type"] == "thinking"]
+
+
 def history(turns: list[Turn]) -> list[Any]:
     messages: list[Any] = [HumanMessage(TASK)]
     for turn in turns:

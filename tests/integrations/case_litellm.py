@@ -52,6 +52,14 @@ def _returned(turn: Turn) -> list[Any]:
     ]
 
 
+def reasoned(answer: Any, thought: str) -> Any:
+    return {**answer, "thinking_blocks": [{"type": "thinking", "thinking": thought, "signature": f"of {thought}"}]}
+
+
+def thoughts(message: Any) -> list[str]:
+    return [block["thinking"] for block in message.get("thinking_blocks") or ()]
+
+
 def history(turns: list[Turn]) -> list[Any]:
     messages: list[Any] = [{"role": "user", "content": TASK}]
     for turn in turns:

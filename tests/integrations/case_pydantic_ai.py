@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 from pydantic_ai import Agent, BinaryContent, RunContext, messages
@@ -14,6 +15,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UploadedFile,
@@ -45,6 +47,15 @@ def _content(result: Result) -> Any:
 def _returned(result: Result) -> ToolReturnPart:
     outcome: Any = "failed" if result.is_error else "success"
     return ToolReturnPart("run", _content(result), result.id, outcome=outcome)
+
+
+def reasoned(answer: Any, thought: str) -> Any:
+    part = ThinkingPart(thought, signature=f"of {thought}", provider_name="anthropic")
+    return replace(answer, parts=[part, *answer.parts])
+
+
+def thoughts(message: Any) -> list[str]:
+    return [part.content for part in message.parts if isinstance(part, ThinkingPart)]
 
 
 def history(turns: list[Turn]) -> list[Any]:

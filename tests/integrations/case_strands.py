@@ -39,6 +39,16 @@ def _block(result: Result) -> dict[str, Any]:
     return {"toolResult": {"toolUseId": result.id, "content": _content(result), "status": status}}
 
 
+def reasoned(answer: Any, thought: str) -> Any:
+    reasoning = {"reasoningContent": {"reasoningText": {"text": thought, "signature": f"of {thought}"}}}
+    return {**answer, "content": [reasoning, *answer["content"]]}
+
+
+def thoughts(message: Any) -> list[str]:
+    blocks = [block["reasoningContent"] for block in message["content"] if "reasoningContent" in block]
+    return [block["reasoningText"]["text"] for block in blocks]
+
+
 def history(turns: list[Turn]) -> list[Any]:
     messages: list[Any] = [{"role": "user", "content": [{"text": TASK}]}]
     for turn in turns:

@@ -35,6 +35,8 @@ _IMAGES = {
     *("input_audio", "audio", "video", "video_url", "computer_screenshot"),
 }
 _THINKING = {"thinking", "redacted_thinking"}
+NO_REASONING = "[reasoning not sent again]"
+"""The text of a message that has nothing else than signed reasoning."""
 # A framework names the calls beside the content, too.
 _CALLS = {"custom_tool_call", "function_call", "invalid_tool_call", "tool_call", "tool_call_chunk", "tool_use"}
 _SCALAR_CHARS = 4

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from recede._bodies import KEPT_BY_PROVIDER
-from recede.integrations._shared import Masking, base_url, is_kept, json_chars, missing
+from recede.integrations._shared import NO_REASONING, Masking, base_url, is_kept, json_chars, missing
 from recede.masker import Facts
 
 try:
@@ -25,6 +25,12 @@ def _results(message: Message) -> list[Any]:
     return [one for one in message.contents if one.type == "function_result"]
 
 
+def _is_signed(one: Any) -> bool:
+    """Whether a content is reasoning that its provider may verify: OpenAI's, which has an id, stays in place."""
+    is_of_openai = str(getattr(one, "id", None)).startswith("rs_")
+    return one.type == "text_reasoning" and bool(getattr(one, "protected_data", None)) and not is_of_openai
+
+
 class _Messages:
     def facts(self, message: Message) -> Facts:
         results, parts = [], message.contents
@@ -33,7 +39,8 @@ class _Messages:
             results.append((one.call_id, None, len(text), text.count("\n") + 1, files, one.exception is not None))
         calls = [(one.call_id, one.name, json_chars(one.arguments)) for one in parts if one.type == "function_call"]
         chars = sum(len(one.text or "") or json_chars(one.to_dict()) for one in parts if one.type not in _NO_TEXT)
-        return Facts(message.role, chars, calls, results, sum(one.type in _IMAGES for one in parts))
+        images = sum(one.type in _IMAGES for one in parts)
+        return Facts(message.role, chars, calls, results, images, any(map(_is_signed, parts)))
 
     def masked(self, message: Message, texts: Any) -> Message:
         masked = copy.copy(message)
@@ -41,6 +48,12 @@ class _Messages:
         for place, text in texts.items():
             vars(_results(masked)[place]).update(result=text, items=[Content.from_text(text)])
         return masked
+
+    def unsigned(self, message: Message) -> Message:
+        unsigned = copy.copy(message)
+        left = [one for one in message.contents if not _is_signed(one)]
+        unsigned.contents = left or [Content.from_text(NO_REASONING)]
+        return unsigned
 
     def text(self, message: Message, result_index: int) -> str:
         return _results(message)[result_index].result or ""

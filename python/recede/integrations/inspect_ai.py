@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, json_chars, missing, running
+from recede.integrations._shared import NO_REASONING, Masking, json_chars, missing, running
 from recede.masker import Facts
 
 try:
@@ -34,6 +34,12 @@ def _parts(message: Any) -> tuple[str, int, int]:
     return message.text, sum(map(json_chars, others)), sum(one.type in _IMAGES for one in parts)
 
 
+def _is_signed(part: Any) -> bool:
+    """Whether a part is reasoning that its provider may verify: OpenAI's, whose signature is an id, stays in place."""
+    is_of_openai = str(getattr(part, "signature", None)).startswith("rs_")
+    return getattr(part, "type", "") == "reasoning" and bool(part.redacted or part.signature) and not is_of_openai
+
+
 class _Messages:
     def facts(self, message: Any) -> Facts:
         text, more, files = _parts(message)
@@ -42,11 +48,18 @@ class _Messages:
             return Facts("tool", results=[result])
         made = getattr(message, "tool_calls", None) or ()
         calls = [(one.id, one.function, json_chars(one.arguments)) for one in made]
-        return Facts(message.role, len(text) + more, calls, images=files)
+        parts = message.content if message.role == "assistant" and not isinstance(message.content, str) else ()
+        is_signed = any(map(_is_signed, parts))
+        return Facts(message.role, len(text) + more, calls, (), files, is_signed)
 
     def masked(self, message: Any, texts: Any) -> Any:
         error = message.error and dataclasses.replace(message.error, message=texts[0])
         return message.model_copy(update={"content": texts[0], "error": error})
+
+    def unsigned(self, message: Any) -> Any:
+        left = [part for part in message.content if not _is_signed(part)]
+        content = left or ("" if message.tool_calls else NO_REASONING)
+        return message.model_copy(update={"content": content})
 
     def text(self, message: Any, result_index: int) -> str:
         return _parts(message)[0]

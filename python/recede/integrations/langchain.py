@@ -8,6 +8,7 @@ from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
 from recede.integrations._shared import (
+    NO_REASONING,
     Masking,
     base_url,
     content_facts,
@@ -72,10 +73,40 @@ def _starts_subagents(tool: Any) -> bool:
     return str(getattr(getattr(tool, "func", None), "__module__", "")).startswith("deepagents.middleware.subagents")
 
 
+def _is_signed(block: Any) -> bool:
+    """Whether a block is reasoning that a provider may verify, in the form of one of LangChain's packages."""
+    if not isinstance(block, dict):
+        return False
+    kind, value = block.get("type"), block.get("value")
+    if kind == "reasoning":  # as LangChain 1 has that of Claude
+        return "signature" in (block.get("extras") or {})
+    if kind == "non_standard" and isinstance(value, dict):
+        return _is_signed(value)
+    return kind in ("thinking", "redacted_thinking", "reasoning_content")
+
+
+def _is_of_claude(field: str, value: Any) -> bool:
+    """Whether a field of a gateway's answer has signed reasoning."""
+    formats = [one.get("format") for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    is_named = any(str(one).startswith("anthropic-") for one in formats)
+    return bool(value) if field == "thinking_blocks" else field == "reasoning_details" and is_named
+
+
+def _unsigned(message: AIMessage) -> tuple[Any, dict[str, Any]]:
+    """Return the content and the additional fields of a message without its signed reasoning."""
+    content, fields = message.content, message.additional_kwargs
+    if isinstance(content, list) and any(map(_is_signed, content)):
+        content = [block for block in content if not _is_signed(block)]
+    return content, {name: value for name, value in fields.items() if not _is_of_claude(name, value)}
+
+
 class _Messages:
     def facts(self, message: Any) -> Facts:
         message = _read(message)
-        chars, images = content_facts(message.content)
+        content, fields = message.content, message.additional_kwargs
+        if isinstance(message, AIMessage):
+            content, fields = _unsigned(message)
+        chars, images = content_facts(content)
         if isinstance(message, ToolMessage):
             text = content_text(message.content)
             is_error, is_pinned = message.status == "error", text.startswith(_FILED)
@@ -87,7 +118,8 @@ class _Messages:
         if isinstance(message, AIMessage):  # blocks of calls in its content are the same calls, and no text
             calls = [*message.tool_calls, *message.invalid_tool_calls]
         named = [(call.get("id"), call.get("name"), json_chars(call.get("args"))) for call in calls]
-        return Facts(_ROLES.get(message.type, message.type), chars, named, images=images)
+        is_signed = content is not message.content or len(fields) < len(message.additional_kwargs)
+        return Facts(_ROLES.get(message.type, message.type), chars, named, (), images, is_signed)
 
     def masked(self, message: Any, texts: Mapping[int, str]) -> BaseMessage:
         read = _read(message)
@@ -96,6 +128,13 @@ class _Messages:
         return read.model_copy(
             update={"content": masked_content(read.content, texts[0]), "response_metadata": metadata}
         )
+
+    def unsigned(self, message: Any) -> BaseMessage:
+        read: Any = _read(message)
+        content, fields = _unsigned(read)
+        update = {"content": content if content or read.tool_calls else NO_REASONING, "additional_kwargs": fields}
+        unsigned: BaseMessage = read.model_copy(update=update)
+        return unsigned
 
     def text(self, message: Any, result_index: int) -> str:
         return content_text(_read(message).content)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, base_url, is_kept, json_chars, missing, running
+from recede.integrations._shared import NO_REASONING, Masking, base_url, is_kept, json_chars, missing, running
 from recede.masker import Facts
 
 try:
@@ -22,6 +22,7 @@ try:
         ModelResponse,
         RetryPromptPart,
         SystemPromptPart,
+        TextPart,
         ThinkingPart,
         ToolCallPart,
         ToolReturnPart,
@@ -38,6 +39,7 @@ __all__ = ["RecedeCapability"]
 _FILES = (BinaryContent, FileUrl, UploadedFile)
 # Settings by which OpenAI keeps the history: a changed message would make the framework send all of it again.
 _KEPT = ("openai_previous_response_id", "openai_conversation_id")
+_SIGNING = {"anthropic", "bedrock"}  # providers that verify the reasoning of Claude
 # Fields that are for the framework, or identify something.
 _NOT_SENT = frozenset(
     "dynamic_ref id kind metadata part_kind provider_details provider_name timestamp timestamps tool_call_id tool_kind "
@@ -66,7 +68,7 @@ class _Messages:
                 more, files = _counted(part)
                 chars, images = chars + more, images + files
         if isinstance(message, ModelResponse):
-            return Facts("assistant", chars, calls, images=images)
+            return Facts("assistant", chars, calls, (), images, any(map(_is_signed, message.parts)))
         is_system = all(isinstance(part, SystemPromptPart) for part in message.parts)
         return Facts("system" if message.parts and is_system else "user", chars, results=results, images=images)
 
@@ -79,12 +81,26 @@ class _Messages:
         masked: ModelMessage = replace(request, parts=parts)
         return masked
 
+    def unsigned(self, message: ModelMessage) -> ModelMessage:
+        request: Any = message
+        left = [part for part in message.parts if not _is_signed(part)]
+        unsigned: ModelMessage = replace(request, parts=left or [TextPart(NO_REASONING)])
+        return unsigned
+
     def summary(self, text: str) -> ModelMessage:
         return ModelRequest(parts=[UserPromptPart(text)])
 
     def text(self, message: ModelMessage, result_index: int) -> str:
         part = _results(message)[result_index]
         return _read(part)[0] if isinstance(part, ToolReturnPart) else str(part.content)
+
+
+def _is_signed(part: Any) -> bool:
+    """Whether a part is reasoning that its provider may verify: OpenAI's stays in place."""
+    if not isinstance(part, ThinkingPart) or not part.signature:
+        return False
+    details = getattr(part, "provider_details", None) or {}
+    return part.provider_name in _SIGNING or str(details.get("format")).startswith("anthropic-")
 
 
 def _results(message: ModelMessage) -> list[Any]:
