@@ -140,6 +140,27 @@ def _turn(rng: random.Random, ids: list[str]) -> list[Message]:
     return [assistant(_content(rng)), {"type": "reasoning", "summary": []}]
 
 
+def _thinking(rng: random.Random, message: Message) -> Message:
+    """The message, now and then with reasoning that its provider may verify, in one of the forms of that."""
+    if rng.random() < 0.6:
+        return message
+    text, content = _text(rng), message.get("content")
+    block = rng.choice(
+        (
+            {"type": "thinking", "thinking": text, "signature": "s"},
+            {"type": "redacted_thinking", "data": text},
+            {"reasoningContent": {"reasoningText": {"text": text, "signature": "s"}}},
+        )
+    )
+    if isinstance(content, list) and rng.random() < 0.8:
+        blocks = [*content[: rng.choice((0, 0, 9))], block]
+        return {**message, "content": [*blocks, *content][: rng.choice((1, 99, 99))]}
+    detail = {"format": rng.choice(("anthropic-claude-v1", "openai-responses-v1")), "text": text}
+    field = rng.choice(({"thinking_blocks": [block]}, {"thinking_blocks": []}, {"reasoning_details": [detail]}))
+    items = [*message.items(), *field.items()]
+    return dict(items if rng.random() < 0.5 else reversed(items))
+
+
 def _steps(rng: random.Random, ids: list[str], answers: list[str], name: str) -> list[Message]:
     """Steps of Gemini's Interactions."""
     arguments = {"q": _text(rng)} if rng.random() < 0.9 else _text(rng)
@@ -168,7 +189,7 @@ def _history(rng: random.Random) -> list[Message]:
         ids = [f"call_{number}_{place}" for place in range(rng.randint(1, 3))]
         if rng.random() < 0.2:
             ids = rng.choices(("é\n", "call_0_0", ""), k=len(ids))
-        history += _turn(rng, ids)
+        history += [_thinking(rng, message) for message in _turn(rng, ids)]
         if rng.random() < 0.3:
             history.append(user(_content(rng)))
     return history
@@ -207,7 +228,8 @@ def _options(rng: random.Random) -> tuple[str, dict[str, Any]]:
         options |= {"boundary": "break_even", "provider": priced(write=rng.choice((0.1, 1.25)))}
         options["cold"] = rng.random() < 0.3
     if rng.random() < 0.6:
-        return "mask_observations_json", options | {"keep_results": rng.randint(0, 4)}
+        verifies = {"verifies_reasoning": rng.random() < 0.6}  # published designs send all of it
+        return "mask_observations_json", options | verifies | {"keep_results": rng.randint(0, 4)}
     budget = {
         "max_input_chars": rng.choice((0, 60, 300, 1_500, 1 << 40)),
         "preserve_recent_raw_turns": rng.randint(0, 6),

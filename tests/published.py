@@ -1,7 +1,8 @@
 """The planner with every option that it has, as tests of rules call it: `recede` itself offers fewer at each door.
 
 Besides those of the published reducer there are `cache_breakpoint`, whether views have marks at the boundary
-("boundary") or not ("keep"), whatever the provider and the shape; and `marks_elsewhere`, the marks around a list.
+("boundary") or not ("keep"), whatever the provider and the shape; `marks_elsewhere`, the marks around a list; and
+`verifies_reasoning`, whether the model does.
 A session takes `least_removed`: 64 at recede's own doors.
 """
 
@@ -28,7 +29,9 @@ def policy_of(
     pins = options.pop("cache_breakpoint", "keep") == "boundary"
     parameters = {"max_result_chars": options.pop("max_result_chars", None), **parameters}
     marks = options.pop("marks_elsewhere", 2)
+    verifies = options.pop("verifies_reasoning", False)
     parameters = {"pins_boundary": pins, "terms_by_shape": [], "marks_elsewhere": marks, **parameters}
+    parameters["verifies_reasoning"] = verifies
     return _policy(engine or _engine.engine, goal, options, recall, **parameters)
 
 

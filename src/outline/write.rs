@@ -1,7 +1,7 @@
 //! What a shape finds in a message -> Outline, of bytes and of dicts alike.
 
 use super::{Call, Half, Message, Name, Outline, Role, Span, TextSpan, ToolResult};
-use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
+use crate::shape::{self, ItemType, Key, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
 /// Characters that a call counts besides its name and arguments.
@@ -67,7 +67,8 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
     let message = &mut outline.messages[index];
     (message.chars, message.images) = (chars, images);
     message.take(&facts);
-    message.is_signed = has_thinking && facts.role == Role::Assistant;
+    let is_step = matches!(facts.item, ItemType::Step(_)); // of Interactions, which stay as they came
+    message.is_signed = has_thinking && facts.role == Role::Assistant && !is_step;
     Ok(())
 }
 

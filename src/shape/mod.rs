@@ -343,6 +343,7 @@ impl MessageFacts {
 pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
     refuse_repeated::<V>(object, MESSAGE_KEYS, None)?;
     let mut message = RawMessage::<V>::of(object, sink)?;
+    let is_chat = message.role == RoleName::Assistant; // a step gets a role below
     let shape = if chat_message::read(&message, sink)? {
         Shape::ChatMessage
     } else if openai::read(&message, sink)? {
@@ -372,7 +373,7 @@ pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Re
         }
         Shape::Plain
     };
-    if message.has_more && message.role == RoleName::Assistant && has_signed_fields::<V>(message.object)? {
+    if message.has_more && is_chat && has_signed_fields::<V>(message.object)? {
         sink.signed();
     }
     let facts = MessageFacts::of(message.role.role(), shape, message.blocks.get() as u32);
