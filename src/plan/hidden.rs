@@ -5,6 +5,7 @@ use super::masked::Cut;
 use crate::outline::Role;
 use core::ops::Range;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A summary in a view. It counts its share of the view, whatever its text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(crate) struct Hidden {
     /// Messages before this one may be hidden, later ones are shown.
     settled: usize,
     /// Those of the messages before it that are shown, ascending: few, however many are hidden.
-    shown: Vec<u32>,
+    shown: Arc<Vec<u32>>,
     /// What is left of messages of the task, in order.
     pub cuts: Vec<Cut>,
     /// The summary that stands for the hidden messages.
@@ -48,7 +49,11 @@ pub(super) fn key_of(before: Option<Standing>, messages: &[u32]) -> u64 {
 impl Hidden {
     /// All but these of so many messages.
     pub(super) fn all_but(shown: BTreeSet<usize>, settled: usize) -> Self {
-        Hidden { settled, shown: shown.into_iter().map(|message| message as u32).collect(), ..Hidden::default() }
+        Hidden {
+            settled,
+            shown: Arc::new(shown.into_iter().map(|message| message as u32).collect()),
+            ..Hidden::default()
+        }
     }
 
     /// Whether no message is hidden.
@@ -171,7 +176,7 @@ impl Hidden {
     /// Hides these of the messages before `end`.
     pub(super) fn hide(&mut self, hidden: &[u32], end: usize) {
         let is_left = |message: &usize| hidden.binary_search(&(*message as u32)).is_err();
-        self.shown = self.shown(0..end).filter(is_left).map(|message| message as u32).collect();
+        self.shown = Arc::new(self.shown(0..end).filter(is_left).map(|message| message as u32).collect());
         self.settled = self.settled.max(end);
     }
 

@@ -6,6 +6,7 @@ use super::masked::Cut;
 use crate::outline::{Outline, Shape};
 use core::iter::from_fn;
 use core::ops::Range;
+use std::sync::Arc;
 
 /// The text of a summary, and how a message has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(crate) struct Layout {
     /// How many messages the history has.
     pub messages: usize,
     /// The messages that are shown without their signed reasoning, in order: all before `reasoning_from` that have some.
-    pub unsigned: Vec<u32>,
+    pub unsigned: Arc<Vec<u32>>,
     pub reasoning_from: usize,
 }
 
@@ -58,13 +59,13 @@ impl Layout {
     /// Shows no signed reasoning before this message.
     pub(crate) fn drop_reasoning(&mut self, outline: &Outline, before: usize) {
         let is_signed = |message: &usize| outline.messages[*message].is_signed;
-        self.unsigned = (0..before).filter(is_signed).map(|message| message as u32).collect();
+        self.unsigned = Arc::new((0..before).filter(is_signed).map(|message| message as u32).collect());
         self.reasoning_from = before;
     }
 
     /// Shows no other signed reasoning than an earlier layout.
     pub(crate) fn keep_reasoning_of(&mut self, before: &Layout) {
-        self.unsigned.clone_from(&before.unsigned);
+        self.unsigned = before.unsigned.clone();
         self.reasoning_from = before.reasoning_from;
     }
 
@@ -131,6 +132,36 @@ impl Layout {
     pub(crate) fn place_of(&self, message: usize) -> usize {
         let place = self.hidden.shown_before(message);
         place + usize::from(self.summary_place().is_some_and(|summary| summary <= place))
+    }
+
+    /// The first place that differs from that of an earlier layout, if of the messages this is the first that is masked otherwise.
+    pub(crate) fn first_change(&self, before: &Layout, changed: Option<usize>) -> usize {
+        let key = |layout: &Layout| layout.hidden.summary.map(|standing| standing.key);
+        let is_same_summary = self.summary == before.summary && key(self) == key(before);
+        let (now, then) = (&self.unsigned, &before.unsigned);
+        let is_shared = Arc::ptr_eq(now, then);
+        let same =
+            if is_shared { now.len() } else { now.iter().zip(&**then).take_while(|(now, then)| now == then).count() };
+        let unsigned = now[same..].first().into_iter().chain(then[same..].first()).map(|message| *message as usize);
+        let first = unsigned.chain(changed).min();
+        let is_same = |place: usize| {
+            let item = self.item(place);
+            item == before.item(place)
+                && match item {
+                    Item::Summary => is_same_summary,
+                    Item::Message(message) => {
+                        Some(message) != changed
+                            && self.hidden.cut_of(message) == before.hidden.cut_of(message)
+                            && self.joined_to(message) == before.joined_to(message)
+                            && self.drops_reasoning_of(message) == before.drops_reasoning_of(message)
+                    }
+                }
+        };
+        let both = before.len().min(self.len());
+        if self.hidden == before.hidden && is_same_summary {
+            return first.map_or(both, |first| self.place_of(first).min(both));
+        }
+        (0..both).find(|place| !is_same(*place)).unwrap_or(both)
     }
 
     /// The parts from one place up to another, in order.

@@ -105,7 +105,7 @@ impl Plan {
 }
 
 /// What a summary is asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SummaryRequest {
     pub dropped: Vec<usize>,
     /// The summary of an earlier reduction.

@@ -128,43 +128,47 @@ impl<'a> Planner<'a> {
         Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
     }
 
-    /// A plan that masks these.
+    /// A plan that masks these, and keeps all messages.
     pub(super) fn masked(&self, masking: Masking) -> Outcome {
-        let is_masked = masking.masked.iter().any(Masked::is_masked);
-        self.done(is_masked.then_some(Stage::Masking), masking)
+        Outcome::Plan(Box::new(self.finish(masking, Hidden::default(), None)))
     }
 
-    /// A plan that keeps all messages.
-    pub(super) fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
-        Outcome::Plan(Box::new(self.finish(stage, masking, Hidden::default(), None)))
-    }
-
-    pub(super) fn finish(
-        &self,
-        stage: Option<Stage>,
-        masking: Masking,
-        hidden: Hidden,
-        summary: Option<Summary>,
-    ) -> Plan {
+    /// A plan that masks and hides these.
+    pub(super) fn finish(&self, masking: Masking, hidden: Hidden, summary: Option<Summary>) -> Plan {
         let (cost, chars) = if hidden.is_empty() {
             (self.cost(&masking), self.chars - masking.removed)
         } else {
             self.view_cost(|message| !hidden.has(message), &masking)
         };
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
-        let unmasked = self.unmasked(&masking.masked, false, &hidden);
-        let within_limit = self.max_cost().map(|max| cost + share_of(hidden.summary) <= max);
-        let layout = Layout { hidden, summary, ..Layout::whole(self.end) };
-        Plan { stage, unmasked, within_limit, ..self.plan_of(masking, layout, chars + summary_chars) }
+        let sizes = (cost + share_of(hidden.summary), chars + summary_chars);
+        self.plan_of(masking, Layout { hidden, summary, ..Layout::whole(self.end) }, sizes, false)
     }
 
-    /// The plan of a view of so many characters.
-    pub(super) fn plan_of(&self, masking: Masking, layout: Layout, chars: usize) -> Plan {
+    /// The plan of a view of this cost, and of so many characters.
+    pub(super) fn plan_of(
+        &self,
+        masking: Masking,
+        layout: Layout,
+        (cost, chars): (usize, usize),
+        is_below_trigger: bool,
+    ) -> Plan {
+        let stage = match (&layout.summary, layout.hidden.is_cut_off()) {
+            (Some(_), _) => Some(Stage::Summarization),
+            (None, true) => Some(Stage::Fallback),
+            (None, false) => masking.masked.iter().any(Masked::is_masked).then_some(Stage::Masking),
+        };
+        let unmasked = self.unmasked(&masking.masked, is_below_trigger, &layout.hidden);
+        let within_limit = self.max_cost().map(|max| cost <= max);
+        let whole = |message: usize| self.outline.chars_of(message, self.policy.text.image_chars);
+        let cut_off = layout.hidden.cuts.iter().map(|cut| whole(cut.message).saturating_sub(cut.clip.chars()));
+        let cut_chars = cut_off.sum();
         let Masking { masked, boundary, boundary_before, moves, .. } = masking;
         let results = 0..self.outline.results.len();
         let masked = with_arrivals(self.outline, masked, results.clone());
         let chars = (self.chars + self.outline.arrival_chars(results), chars);
-        Plan { masked, boundary, boundary_before, moves, layout, chars, ..Plan::default() }
+        let plan = Plan { stage, unmasked, within_limit, cut_chars, ..Plan::default() };
+        Plan { masked, boundary, boundary_before, moves, layout, chars, ..plan }
     }
 
     /// The results of the kept messages that could be masked, if nothing is.

@@ -8,11 +8,12 @@ use super::arrival::arrived;
 use super::cache::{CachePlace, Sent};
 use super::context::Given;
 use super::hidden::Hidden;
+use super::layout::{Item, Layout};
 use super::planner::Planner;
 use super::replayed::Replayed;
 use super::state::State;
 use super::step::{Point, Step};
-use super::summarize::SummaryWriter;
+use super::summarize::{SummaryForm, SummaryWriter};
 use super::units::{blocks_of, message_of};
 use crate::outline::Outline;
 use crate::policy::{Goal, Policy, Requests};
@@ -62,6 +63,8 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, requests:
 struct Played<'a> {
     planner: &'a Planner<'a>,
     state: State,
+    /// The order of its last view. Of the summary it has no text.
+    layout: Layout,
     /// Content blocks of the view after each of its messages, its summary not counted.
     blocks: Vec<usize>,
     /// Characters of the text of its summary.
@@ -70,7 +73,13 @@ struct Played<'a> {
 
 impl Planner<'_> {
     fn replay(&self, requests: &[usize]) -> Replayed {
-        let mut played = Played { planner: self, state: State::default(), blocks: vec![], summary_chars: 0 };
+        let mut played = Played {
+            planner: self,
+            state: State::default(),
+            layout: Layout::default(),
+            blocks: vec![],
+            summary_chars: 0,
+        };
         let mut replayed = Replayed::of(self.outline);
         for end in requests {
             check();
@@ -89,47 +98,37 @@ impl Played<'_> {
     /// Makes a request after this many messages. Returns what is sent, its step, and the text of a new built-in summary.
     fn request(&mut self, end: usize) -> (Sent, Step, Option<Vec<u8>>) {
         let (context, before) = (self.planner.context(), self.state.rule.before);
-        let (hidden, earlier) = (self.state.gone.hidden.count(), self.state.gone.hidden.summary);
-        let first_hidden = self.state.gone.hidden.messages().next().unwrap_or(usize::MAX);
         self.state.grow(context, end);
-        let is_withdrawn = self.state.gone.hidden.count() < hidden;
         let is_said = |message: &usize| !context.outline.messages[*message].is_agent_made;
         let answered = (before..end).find(is_said).unwrap_or(end);
         let step = self.state.step(context, end, Point::Past);
-        // The first message of the previous view that is another one now, or gone.
-        let forms = step.changes();
-        let first = forms.iter().map(|one| message_of(context.outline, one.result)).find(|message| *message < before);
-        let of_hiding = step.hiding.as_ref().map_or(usize::MAX, |hiding| {
-            let cut = hiding.cuts.iter().find(|cut| self.state.gone.hidden.cut_of(cut.message) != Some(cut));
-            let summary = [earlier, hiding.summary].into_iter().flatten().map(|summary| summary.place).min();
-            let first = hiding.messages.first().map_or(usize::MAX, |first| *first as usize);
-            first.min(cut.map_or(usize::MAX, |cut| cut.message)).min(summary.unwrap_or(usize::MAX))
-        });
-        let withdrawn = if is_withdrawn { first_hidden } else { usize::MAX };
-        let changed = first.unwrap_or(usize::MAX).min(of_hiding).min(withdrawn).min(before);
-        let is_masked_there = first == Some(changed) && of_hiding > changed && withdrawn > changed;
-        let summary_stays = step.hiding.is_none() && !is_withdrawn;
-        let same = if summary_stays {
-            self.place(changed)
-        } else {
-            CachePlace { chars: self.state.view_chars_before(changed), blocks: self.blocks_before(changed) }
-        };
-        let mut same_blocks = same.blocks;
-        if is_masked_there {
-            let first = forms.iter().find(|one| message_of(context.outline, one.result) == changed);
-            let block = first.map_or(0, |first| context.outline.results[first.result as usize].block as usize);
-            same_blocks += block.min(blocks_of(context.outline, changed).saturating_sub(1));
-        }
         let call = self.call(&step, end);
         self.state.take_request(context, end, &step);
-        if step.hiding.is_some() || is_withdrawn {
+        let hidden = self.state.gone.hidden.clone();
+        if hidden != self.layout.hidden {
             self.blocks.clear();
         }
+        let summary = hidden.summary.map(|_| SummaryForm::default().summary(context.policy, vec![]));
+        let layout = Layout { hidden, summary, ..Layout::whole(end) };
+        let layout_before = core::mem::replace(&mut self.layout, layout);
         for place in self.blocks.len()..self.state.gone.hidden.shown_before(end) {
             let blocks = blocks_of(context.outline, self.state.gone.hidden.shown_at(place));
             self.blocks.push(self.blocks.last().copied().unwrap_or(0) + blocks);
         }
         let text = self.write_summary(end);
+        // The first place of the previous view that is another one now, or gone.
+        let changes = step.changes();
+        let changed = changes.first().filter(|first| message_of(context.outline, first.result) < before);
+        let changed_message = changed.map(|first| message_of(context.outline, first.result));
+        let first = self.layout.first_change(&layout_before, changed_message);
+        let same = self.at(first);
+        let mut same_blocks = same.blocks;
+        if let Some((changed, message)) = changed.zip(changed_message)
+            && [self.layout.item(first), layout_before.item(first)] == [Item::Message(message); 2]
+        {
+            let block = context.outline.results[changed.result as usize].block as usize;
+            same_blocks += block.min(blocks_of(context.outline, message).saturating_sub(1));
+        }
         let sent = Sent {
             view: self.place(end),
             same,
@@ -162,15 +161,17 @@ impl Played<'_> {
 
     /// The place in the view before a message, and after the summary that stands there.
     fn place(&self, message: usize) -> CachePlace {
-        let summary = self.state.gone.hidden.summary.filter(|summary| summary.place <= message);
-        CachePlace {
-            chars: self.state.view_chars_before(message) + summary.map_or(0, |_| self.summary_chars),
-            blocks: self.blocks_before(message) + usize::from(summary.is_some()),
-        }
+        self.at(self.layout.place_of(message))
     }
 
-    fn blocks_before(&self, message: usize) -> usize {
-        self.state.gone.hidden.shown_before(message).checked_sub(1).map_or(0, |before| self.blocks[before])
+    /// A place of the view.
+    fn at(&self, place: usize) -> CachePlace {
+        let summary = usize::from(self.layout.summary_place().is_some_and(|summary| summary < place));
+        let before = (place - summary).checked_sub(1);
+        CachePlace {
+            chars: before.map_or(0, |before| self.state.sums.view_chars[before]) + summary * self.summary_chars,
+            blocks: before.map_or(0, |before| self.blocks[before]) + summary,
+        }
     }
 
     /// The end of the last masked result.

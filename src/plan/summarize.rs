@@ -3,6 +3,7 @@
 use super::context::PlanContext;
 use super::hidden::Hidden;
 use super::layout::Summary;
+use super::outcome::SummaryRequest;
 use super::state::State;
 use super::step::Step;
 use crate::fingerprint::{Digest, Fingerprint};
@@ -155,6 +156,12 @@ impl<'a> SummaryWriter<'a> {
         let texts = self.earlier.iter().map(|message| text_of(self.context, *message));
         let bodies: Vec<Vec<u8>> = texts.filter_map(|text| strip_first_line(&text).map(<[u8]>::to_vec)).collect();
         (!self.earlier.is_empty()).then(|| bodies.join(&b"\n"[..]))
+    }
+
+    /// What a model is asked for that writes it.
+    pub(super) fn request(&self) -> SummaryRequest {
+        let (dropped, previous, built_in) = (self.summarized(), self.previous(), self.built_in(&self.tagged()));
+        SummaryRequest { dropped, previous, built_in, ..SummaryRequest::default() }
     }
 
     /// Whether it is made of a message.

@@ -3,7 +3,7 @@
 use super::context::{SummaryInput, Uncounted};
 use super::layout::{Layout, Summary};
 use super::masked::Masked;
-use super::outcome::{Outcome, Plan, Stage, SummaryRequest};
+use super::outcome::{Outcome, SummaryRequest};
 use super::planner::Planner;
 use super::state::State;
 use super::step::Step;
@@ -46,10 +46,8 @@ impl Planner<'_> {
                         break 'asked text;
                     }
                     let (untold, known) = writer.untold(state, &Step::default(), |key| known(key).is_some());
-                    let dropped = writer.summarized();
-                    let (previous, built_in) = (writer.previous(), writer.built_in(&writer.tagged()));
                     let standing = Some((standing.request, standing.key));
-                    let request = SummaryRequest { dropped, previous, built_in, standing, untold, known, told };
+                    let request = SummaryRequest { standing, untold, known, told, ..writer.request() };
                     return Ok(Outcome::AskSummary(Box::new(request)));
                 }
                 _ => writer.built_in(&writer.tagged()),
@@ -68,19 +66,8 @@ impl Planner<'_> {
             let text = || cut.clip.apply(&text_of(context, cut.message));
             cost = cost.saturating_sub(cut.cost).saturating_add(self.cost_of(cut.clip.chars(), text)?);
         }
-        let is_masked = masking.masked.iter().any(Masked::is_masked);
-        let unmasked = self.unmasked(&masking.masked, is_below_trigger, hidden);
-        let cut_off = |message: usize| self.outline.chars_of(message, self.policy.text.image_chars);
-        let reached = match (&summary, hidden.is_cut_off()) {
-            (Some(_), _) => Some(Stage::Summarization),
-            (None, true) => Some(Stage::Fallback),
-            (None, false) => is_masked.then_some(Stage::Masking),
-        };
-        let cut_chars = hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum();
-        let within_limit = self.max_cost().map(|max| cost <= max);
         let mut layout = Layout { hidden: hidden.clone(), summary, ..Layout::whole(self.end) };
         layout.drop_reasoning(self.outline, state.rule.reasoning.from);
-        let plan = self.plan_of(masking, layout, chars);
-        Ok(Outcome::Plan(Box::new(Plan { stage: reached, cut_chars, unmasked, within_limit, ..plan })))
+        Ok(Outcome::Plan(Box::new(self.plan_of(masking, layout, (cost, chars), is_below_trigger))))
     }
 }

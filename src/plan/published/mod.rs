@@ -19,7 +19,7 @@ impl Planner<'_> {
         let raw = Masking::default();
         Ok(match self.policy.goal {
             Goal::Mask => self.mask_alone(),
-            Goal::Summarize => self.summarize(raw, summary, |_| true).unwrap_or_else(|raw| self.done(None, raw)),
+            Goal::Summarize => self.summarize(raw, summary, |_| true).unwrap_or_else(|raw| self.masked(raw)),
             Goal::Truncate => self.truncate(raw),
             Goal::Reduce => return self.reduce_at_once(summary),
         })
@@ -31,7 +31,7 @@ impl Planner<'_> {
         let (policy, raw) = (self.policy, Masking::default());
         let raw_cost = self.cost(&raw);
         if policy.is_off || self.sends_raw(raw_cost) {
-            return Ok(self.done(None, raw));
+            return Ok(self.masked(raw));
         }
         let masks = !policy.design.skips_masks;
         let holds_pairs = self.holds_pairs(|_| true);
@@ -44,7 +44,7 @@ impl Planner<'_> {
             }
         }
         if self.fits(raw_cost) {
-            return Ok(self.done(None, raw));
+            return Ok(self.masked(raw));
         }
         if masks && policy.limit.fill.is_some() {
             masking = self.mask_window(&masking).unwrap_or(masking);

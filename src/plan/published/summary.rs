@@ -4,7 +4,7 @@ use crate::plan::context::SummaryInput;
 use crate::plan::hidden::{Hidden, Standing};
 use crate::plan::keep::Landmarks;
 use crate::plan::masked::Masking;
-use crate::plan::outcome::{Outcome, Stage, SummaryRequest};
+use crate::plan::outcome::Outcome;
 use crate::plan::planner::Planner;
 use crate::plan::summarize::{SummaryWriter, earlier_summaries, leading_system_messages, with_first_line};
 use crate::text::{clip, count_chars};
@@ -31,14 +31,10 @@ impl Planner<'_> {
         let (text, cost) = if let SummaryInput::Given(text, cost) = input {
             (with_first_line(text), *cost)
         } else {
-            let built_in = writer.built_in(&writer.tagged());
             if self.policy.limit.asks_summary {
-                let previous = writer.previous();
-                let (dropped, standing, untold, known) = (writer.summarized(), None, vec![], None);
-                let request = SummaryRequest { dropped, previous, built_in, standing, untold, known, told: None };
-                return Ok(Outcome::AskSummary(Box::new(request)));
+                return Ok(Outcome::AskSummary(Box::new(writer.request())));
             }
-            (built_in, None)
+            (writer.built_in(&writer.tagged()), None)
         };
         let text = text[..clip(&text, self.policy.limit.summary_chars)].to_vec();
         let chars = count_chars(&text);
@@ -49,7 +45,7 @@ impl Planner<'_> {
         }
         let place = leading_system_messages(self.outline, self.end);
         hidden.summary = Some(Standing { place, share: cost, request: self.end, key: 0 });
-        let plan = self.finish(Some(Stage::Summarization), masking, hidden, Some(writer.summary(text)));
+        let plan = self.finish(masking, hidden, Some(writer.summary(text)));
         Ok(Outcome::Plan(Box::new(plan)))
     }
 

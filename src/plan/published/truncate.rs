@@ -4,7 +4,7 @@ use crate::plan::cache::{CachePlace, Sent};
 use crate::plan::hidden::Hidden;
 use crate::plan::keep::Landmarks;
 use crate::plan::masked::Masking;
-use crate::plan::outcome::{Outcome, Stage};
+use crate::plan::outcome::{Outcome, Plan, Stage};
 use crate::plan::planner::Planner;
 use crate::plan::replayed::Replayed;
 use crate::plan::summarize::earlier_summaries;
@@ -18,7 +18,7 @@ impl Planner<'_> {
     pub(super) fn truncate(&self, masking: Masking) -> Outcome {
         let landmarks = Landmarks::of(self.outline, 0..self.end);
         let hidden = Hidden::all_but(self.truncated(&landmarks, &self.window), self.end);
-        Outcome::Plan(Box::new(self.finish(Some(Stage::Fallback), masking, hidden, None)))
+        Outcome::Plan(Box::new(Plan { stage: Some(Stage::Fallback), ..self.finish(masking, hidden, None) }))
     }
 
     /// The messages that it keeps.

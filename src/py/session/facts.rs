@@ -228,7 +228,7 @@ impl PyFactsSession {
 
     /// The messages that the view shows without their signed reasoning.
     fn unsigned(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        guarded(|| self.shared.change(py, |session, _| Ok(session.layout().unsigned.clone())))
+        guarded(|| self.shared.change(py, |session, _| Ok(session.layout().unsigned.to_vec())))
     }
 
     /// A list that has these messages of a view as it shows them, and its summary; and the place of the message that has the text of

@@ -323,7 +323,7 @@ impl PySession {
     fn masks<'py>(&self, py: Python<'py>, since: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let ((first, masks), unsigned) =
-                self.shared.change(py, |session, _| Ok((session.masks(since), session.layout().unsigned.clone())))?;
+                self.shared.change(py, |session, _| Ok((session.masks(since), session.layout().unsigned.to_vec())))?;
             let list = PyList::empty(py);
             for (((message, place), _), text) in masks.iter().zip(texts_of(py, &masks)?) {
                 list.append(named!(

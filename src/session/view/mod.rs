@@ -8,12 +8,13 @@ pub use output::{Chunks, ViewMessage};
 
 use crate::clip::Clip;
 use crate::placeholder::Form;
-use crate::plan::{Item, Layout, Masked, Move, Step, Summary, SummaryForm, masked_in, shown, with_arrivals};
+use crate::plan::{Layout, Masked, Move, Step, Summary, SummaryForm, masked_in, shown, with_arrivals};
 use crate::session::Session;
 use crate::session::sent::Noted;
 use crate::text::count_chars;
 use core::ops::Range;
 use marks::SentMark;
+use std::sync::Arc;
 
 /// The last view, and what its readers have cached.
 #[derive(Debug, Default, Clone)]
@@ -59,36 +60,6 @@ pub struct Counts {
     pub messages: usize,
     pub chars: usize,
     pub masked: usize,
-}
-
-impl Layout {
-    /// The first place that differs from that of an earlier layout, if of the messages this is the first that is masked otherwise.
-    fn first_change(&self, before: &Layout, changed: Option<usize>) -> usize {
-        let key = |layout: &Layout| layout.hidden.summary.map(|standing| standing.key);
-        let is_same_summary = self.summary == before.summary && key(self) == key(before);
-        let (now, then) = (&self.unsigned, &before.unsigned);
-        let same = now.iter().zip(then).take_while(|(now, then)| now == then).count();
-        let unsigned = now[same..].first().into_iter().chain(then[same..].first()).map(|message| *message as usize);
-        let first = unsigned.chain(changed).min();
-        let is_same = |place: usize| {
-            let item = self.item(place);
-            item == before.item(place)
-                && match item {
-                    Item::Summary => is_same_summary,
-                    Item::Message(message) => {
-                        Some(message) != changed
-                            && self.hidden.cut_of(message) == before.hidden.cut_of(message)
-                            && self.joined_to(message) == before.joined_to(message)
-                            && self.drops_reasoning_of(message) == before.drops_reasoning_of(message)
-                    }
-                }
-        };
-        let both = before.len().min(self.len());
-        if self.hidden == before.hidden && is_same_summary {
-            return first.map_or(both, |first| self.place_of(first).min(both));
-        }
-        (0..both).find(|place| !is_same(*place)).unwrap_or(both)
-    }
 }
 
 impl Session {
@@ -282,7 +253,9 @@ impl Layout {
     fn truncate(&mut self, messages: usize) {
         self.messages = self.messages.min(messages);
         self.reasoning_from = self.reasoning_from.min(messages);
-        self.unsigned.retain(|message| (*message as usize) < messages);
+        if self.unsigned.last().is_some_and(|last| *last as usize >= messages) {
+            Arc::make_mut(&mut self.unsigned).retain(|message| (*message as usize) < messages);
+        }
         if self.hidden.reaches(messages) {
             *self = Layout::whole(self.messages);
         }
