@@ -19,7 +19,6 @@ use crate::store::file::FileName;
 use crate::store::memory::Memory;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type PyChunks<'py> = (usize, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
@@ -33,8 +32,6 @@ pub struct PySession {
     policy: Arc<Policy>,
     /// Copies of the newest messages, whose texts are not written.
     unwritten: Mutex<Vec<Py<PyAny>>>,
-    /// Whether the view was read as JSON last: then texts are written at once.
-    reads_json: AtomicBool,
 }
 
 /// More levels of a message are read in its text.
@@ -78,7 +75,7 @@ impl PySession {
             let (requests, policy) = (policy.requests.clone(), Arc::new(policy.policy.clone()));
             let session = Session::new(policy.clone(), raw_cost_at_most).with_requests(requests).voiding_unnoted();
             let shared = Shared::of(if calibrates { session.calibrating() } else { session }, store);
-            Ok(PySession { shared, policy, unwritten: Mutex::default(), reads_json: AtomicBool::new(false) })
+            Ok(PySession { shared, policy, unwritten: Mutex::default() })
         })
     }
 
@@ -148,8 +145,7 @@ impl PySession {
     fn append_dict<'py>(&self, message: &Any<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         guarded(|| {
             let py = message.py();
-            let reads_texts = self.reads_json.load(Ordering::Relaxed) || self.shared.has_store();
-            if reads_texts || self.shared.look(py, Session::asks_texts) {
+            if self.shared.look(py, Session::asks_texts) {
                 return Ok(None);
             }
             let Some(copy) = plain_copy(message, MOST_LEVELS)? else { return Ok(None) };
@@ -296,7 +292,6 @@ impl PySession {
     /// ones after them, and the end of the view, which still grows.
     fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<PyChunks<'py>> {
         guarded(|| {
-            self.reads_json.store(true, Ordering::Relaxed);
             let Chunks { reused, closed, open } = self.texts(py)?.change(py, |session, _| Ok(session.chunks(known)))?;
             let closed = closed.iter().map(|chunk| PyBytes::new(py, chunk)).collect();
             Ok((reused, closed, PyBytes::new(py, &open)))
@@ -307,7 +302,6 @@ impl PySession {
     /// there on the place of an unchanged one, a masked one as a dict or its place and bytes, or the bytes of another one.
     fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<(usize, Vec<Any<'py>>)> {
         guarded(|| {
-            self.reads_json.store(false, Ordering::Relaxed);
             let (first, items) = self.shared.change(py, |session, _| Ok(session.changes(known)))?;
             let to_python = |item| match item {
                 ViewMessage::Unchanged(index) => field_of(py, index),

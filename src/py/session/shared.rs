@@ -32,10 +32,6 @@ impl Shared {
         Shared { session: Arc::new(Mutex::new(session)), store }
     }
 
-    pub(super) fn has_store(&self) -> bool {
-        self.store.is_some()
-    }
-
     pub(super) fn held(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }

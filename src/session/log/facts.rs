@@ -213,9 +213,9 @@ impl Session {
         self.appended(index, was_run);
     }
 
-    /// Whether texts that are not written are read next: where cache marks are moved, and tokens counted; of a message that may be the
-    /// summary of an earlier reduction, where messages may be hidden; where a limit hides them by what the user says; and of what a
-    /// summary tells of, or is cut or joined to that.
+    /// Whether texts that are not written are read next: by a store, or a reader of JSON; where cache marks are moved, and tokens counted;
+    /// of a message that may be the summary of an earlier reduction, where messages may be hidden; where a limit hides them by what the
+    /// user says; and of what a summary tells of, or is cut or joined to that.
     pub fn asks_texts(&self) -> bool {
         let (written, messages) = (self.log.outline.spans.len(), self.len());
         let Policy { terms, limit, terms_by_shape, .. } = &*self.given;
@@ -234,7 +234,13 @@ impl Session {
             hidden.last().into_iter().chain(cut).chain(joined).any(|message| message >= written)
         };
         let moves_marks = self.own_mark.is_some() || !self.log.marks.is_empty();
-        moves_marks || self.log.costs.is_some() || (may_be_summary() && hides()) || is_at_limit() || shows_others()
+        let are_read = self.stored.is_used || self.view.is_json;
+        are_read
+            || moves_marks
+            || self.log.costs.is_some()
+            || (may_be_summary() && hides())
+            || is_at_limit()
+            || shows_others()
     }
 
     /// Writes the texts of messages from this one on, as far as they have none.
