@@ -89,7 +89,7 @@ impl Planner<'_> {
 
     /// The view after the requests of the history, one before each run and one now unless the history ends with a run.
     fn make_requests(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
-        let is_small = self.window.older_end == 0 && self.fits(self.cost(&Masking::default()));
+        let is_small = self.older_end == 0 && self.fits(self.cost(&Masking::default()));
         if is_small && self.policy.terms.summaries.is_none() {
             return Ok(self.masked(Masking::default())); // nothing was old at any request, nor over the limit
         }

@@ -9,7 +9,7 @@ use super::masked::{Masked, Masking};
 use super::outcome::{Outcome, Plan, Stage, Unmasked};
 use super::stay::StayingTools;
 use super::units::message_of;
-use super::window::Window;
+use super::window::{Window, older_end};
 use crate::outline::Outline;
 use crate::pairs::Pairs;
 use crate::placeholder::Placeholder;
@@ -31,9 +31,8 @@ pub(super) struct Planner<'a> {
     pub(super) remembered: Option<&'a dyn Remembered>,
     pub(super) pairs: Pairs,
     pub(super) turns: Turns,
-    pub(super) window: Window,
-    /// The observations that are older.
-    pub(super) older: Vec<u32>,
+    /// How many observations are older than the window.
+    pub(super) older_end: usize,
     pub(super) orphans: Vec<usize>,
     /// The results of tools that have references to earlier results.
     pub(super) related: Vec<Related>,
@@ -61,17 +60,13 @@ impl<'a> Planner<'a> {
             remembered,
             pairs,
             turns,
-            window: Window::default(),
-            older: vec![],
+            older_end: 0,
             orphans,
             related: vec![],
             chars,
         };
         planner.related = planner.context().related();
-        let mut window = Window::default();
-        planner.older = window.grow(planner.context(), end);
-        planner.older.sort_unstable();
-        planner.window = window;
+        planner.older_end = older_end(planner.context(), end);
         planner
     }
 
@@ -118,14 +113,23 @@ impl<'a> Planner<'a> {
         view_cost(self.context(), messages, masked)
     }
 
+    /// The window, and the observations that are older, in order.
+    pub(super) fn window(&self) -> (Window, Vec<u32>) {
+        let mut window = Window::default();
+        let mut older = window.grow(self.context(), self.end);
+        older.sort_unstable();
+        (window, older)
+    }
+
     /// Masks everything that is older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
         let tools = StayingTools::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &tools);
-        let mut all = Vec::with_capacity(self.older.len());
-        all.extend(self.older.iter().filter_map(|result| masker.mask(*result as usize, None)));
+        let (_, older) = self.window();
+        let mut all = Vec::with_capacity(older.len());
+        all.extend(older.into_iter().filter_map(|result| masker.mask(result as usize, None)));
         let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
-        Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
+        Masking { masked: all, removed, boundary: self.older_end, ..Masking::default() }
     }
 
     /// A plan that masks these, and keeps all messages.
@@ -167,7 +171,7 @@ impl<'a> Planner<'a> {
         let results = 0..self.outline.results.len();
         let masked = with_arrivals(self.outline, masked, results.clone());
         let chars = (self.chars + self.outline.arrival_chars(results), chars);
-        let plan = Plan { stage, unmasked, within_limit, cut_chars, ..Plan::default() };
+        let plan = Plan { stage, cut_chars, unmasked, within_limit, ..Plan::default() };
         Plan { masked, boundary, boundary_before, moves, layout, chars, ..plan }
     }
 
@@ -179,7 +183,7 @@ impl<'a> Planner<'a> {
         if let Some(unmasked) = self.not_masked() {
             return unmasked;
         }
-        let outside_window = self.window.older_end;
+        let outside_window = self.older_end;
         let is_kept = |one: &&Masked| !hidden.has(message_of(self.outline, one.result));
         let maskable = if outside_window == 0 { 0 } else { self.mask().masked.iter().filter(is_kept).count() };
         Unmasked::of(self.policy, outside_window, maskable, is_below_trigger)

@@ -117,8 +117,8 @@ impl Played<'_> {
         }
         let text = self.write_summary(end);
         // The first place of the previous view that is another one now, or gone.
-        let changes = step.changes();
-        let changed = changes.first().filter(|first| message_of(context.outline, first.result) < before);
+        let forms = step.changes();
+        let changed = forms.first().filter(|first| message_of(context.outline, first.result) < before);
         let changed_message = changed.map(|first| message_of(context.outline, first.result));
         let first = self.layout.first_change(&layout_before, changed_message);
         let same = self.at(first);

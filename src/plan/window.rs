@@ -42,7 +42,7 @@ impl Window {
         }
         let results = outline.results_before(messages);
         for result in self.results..results {
-            let name = pairs.name_of(outline, result);
+            let name = if self.by_tool.is_empty() { None } else { pairs.name_of(outline, result) };
             match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
                 Some(Some((count, own))) => {
                     own.push_back(result as u32);

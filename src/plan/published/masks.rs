@@ -15,12 +15,12 @@ impl Planner<'_> {
         let tools = StayingTools::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &tools);
         let min_removed = self.policy.text.least_in_all;
-        let (mut all, mut cost) = (masking.clone(), self.cost(masking));
+        let (mut all, mut cost, (window, _)) = (masking.clone(), self.cost(masking), self.window());
         for result in 0..self.outline.results.len() {
             if self.fits(cost) && all.removed >= min_removed {
                 break;
             }
-            if masking.holds(result) || self.is_of_newest_turn(result) || self.window.is_unseen(result) {
+            if masking.holds(result) || self.is_of_newest_turn(result) || window.is_unseen(result) {
                 continue;
             }
             if let Some(masked) = masker.mask(result, None) {
@@ -58,7 +58,7 @@ impl Planner<'_> {
 
     /// Raw results in the window that are longer than permitted, the longest first.
     fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
-        let Planner { outline, older, .. } = self;
+        let (outline, (_, older)) = (self.outline, self.window());
         let Some(max_chars) = self.policy.limit.clip_results else { return vec![] };
         let tools = StayingTools::of(self.policy, outline);
         let masker = Masker::of(self.context(), &tools);

@@ -70,7 +70,7 @@ impl Planner<'_> {
             return vec![self.fold()];
         }
         let whole = self.mask();
-        let (older_end, least) = (self.window.older_end, self.policy.text.least_in_all);
+        let (older_end, least) = (self.older_end, self.policy.text.least_in_all);
         let rounded = self.policy.rounded(older_end);
         let stepped = (rounded != older_end).then(|| whole.clone().up_to(rounded, least));
         stepped.into_iter().chain([whole.up_to(older_end, least)]).collect()
@@ -78,7 +78,7 @@ impl Planner<'_> {
 
     /// Masking up to a boundary that depends on the requests.
     fn fold(&self) -> Masking {
-        if self.window.older_end == 0 {
+        if self.older_end == 0 {
             return Masking::default(); // nothing was old at any request
         }
         self.state().masking()

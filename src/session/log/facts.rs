@@ -234,7 +234,7 @@ impl Session {
             hidden.last().into_iter().chain(cut).chain(joined).any(|message| message >= written)
         };
         let moves_marks = self.own_mark.is_some() || !self.log.marks.is_empty();
-        let are_read = self.stored.is_used || self.view.is_json;
+        let are_read = self.stored.is_used || self.log.is_read;
         are_read
             || moves_marks
             || self.log.costs.is_some()

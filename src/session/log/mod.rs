@@ -22,6 +22,8 @@ pub(crate) struct Log {
     /// A JSON array without its end. Of the newest messages, which were given as facts, the text may be written later, or never.
     pub data: Vec<u8>,
     pub texts: KnownTexts,
+    /// Whether a view of it was read as JSON last.
+    pub is_read: bool,
     pub outline: Outline,
     pub pairs: Pairs,
     pub turns: Turns,

@@ -33,8 +33,6 @@ pub(crate) struct View {
     chunks_from: usize,
     list_from: usize,
     masks_from: usize,
-    /// Whether it was read as JSON last.
-    pub is_json: bool,
     /// The ends of the closed chunks: place, byte.
     chunk_ends: Vec<(usize, usize)>,
     /// The place of the most recent change.

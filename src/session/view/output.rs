@@ -47,7 +47,7 @@ pub(crate) type Mask = (ResultPlace, Vec<u8>);
 impl Session {
     /// The chunks of the current view, for a reader that has this many of the closed ones.
     pub fn chunks(&mut self, known: usize) -> Chunks {
-        self.view.is_json = true;
+        self.log.is_read = true;
         let reused = self.view.chunk_ends.partition_point(|(end, _)| *end <= self.view.chunks_from).min(known);
         self.view.chunk_ends.truncate(reused);
         self.view.chunks_from = usize::MAX;
@@ -90,7 +90,7 @@ impl Session {
 
     /// Changes of the view since this was called last, for a reader that has this many of its messages.
     pub fn changes(&mut self, known: usize) -> Change {
-        self.view.is_json = false;
+        self.log.is_read = false;
         let (from, end) = (self.view.list_from.min(known), self.view.layout.len());
         let items = (from..end).map(|place| self.shown(place)).collect();
         self.view.list_from = end;
