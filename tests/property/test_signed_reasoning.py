@@ -395,3 +395,16 @@ def test_view_of_any_session_is_that_of_its_definition(
 
     first, *others = (views_of(engine_name) for engine_name in ENGINES)
     assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize(("model", "is_verified"), [("claude-opus-5-5", True), ("claude-opus-4-7", False)])
+def test_a_provider_that_is_given_leaves_the_rule_to_the_model(model: str, is_verified: bool) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Look."}]
+    for number in range(30):
+        thought = {"type": "thinking", "thinking": "Hm.", "signature": f"c2ln{number}"}
+        use = {"type": "tool_use", "id": f"t{number}", "name": "run", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "a line of output\n" * 500}
+        messages += [{"role": "assistant", "content": [thought, use]}, {"role": "user", "content": [result]}]
+    body = json.dumps({"model": model, "messages": messages}).encode()
+    masked = recede.proxy.RequestMasker(keep=3, provider="anthropic").mask("POST", "/v1/messages", {}, body)
+    assert masked.masked_count and (masked.body.count(b'"thinking":') < 30) is is_verified

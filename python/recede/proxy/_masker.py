@@ -14,6 +14,7 @@ from recede._agents import USER_TOOLS, Agent, agent_named, texts_of
 from recede._bodies import CONTINUED, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
+from recede._model_names import verifies_reasoning
 from recede._models import UnknownModels, model_row
 from recede._serving import Serving, host_name, say, serving, serving_as
 from recede._usage import LoggedUsage, shows_cache, usage_of
@@ -44,7 +45,7 @@ _SIGNED_WORDS = (
     "requests with a signature of AWS are sent as they are, since it is one of the body: use an API key of Bedrock, or "
     "recede.wrap"
 )
-_MOST_POLICIES = 256
+_MOST_POLICIES, _MOST_NAME = 256, 100  # characters of a model's name
 _DAY = 86_400.0
 _OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
 
@@ -304,7 +305,9 @@ class RequestMasker:
                 costs = all_costs(texts, counter, image_chars_of({}))
         found: Serving | None = None
         if self._own is not None:
-            provider = self._own
+            # Whether reasoning is verified is the model's rule, whoever serves it.
+            verifies = self._own.verifies_reasoning or verifies_reasoning((model or "")[:_MOST_NAME])
+            provider = self._own._replace(verifies_reasoning=verifies)
         else:
             found = self._serving(route, model or "", upstream or self._upstream)
             provider = self._provider(found, route, model or "", request, points, plain)

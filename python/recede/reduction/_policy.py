@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from recede._errors import meant
+from recede._model_names import verifies_reasoning
 from recede._off import is_off
 from recede._recall import PLACEHOLDER, with_handle
 from recede.providers import Provider, policy_cache, provider_of_model
@@ -29,6 +30,7 @@ SUMMARY_PROMPT_CHARS = 1_200
 """About the characters of the prompt of `recede.summarizers`, besides the turns."""
 
 _MILLION = 1_000_000
+_MOST_NAME = 100  # characters of a model's name
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
 _BOUNDARY_NUMBERS = dict.fromkeys(number for numbers in BOUNDARIES.values() for number in numbers)
 _FUNCTIONS = frozenset({"summarizer", "token_counter"})
@@ -94,15 +96,16 @@ def own_policy(
     """The Policy of a door, which drops messages over its limit if it `reduces`, and else only masks and cuts.
 
     `static` is what system prompt and tools take of the limit and of the trigger, in quarter tokens. `model` is the one
-    that a request names, whose facts are taken unless the options name a provider. `parameters` are added to those of
-    the options.
+    that a request names, whose facts are taken unless the options name a provider; whether it verifies reasoning counts
+    in any case. `parameters` are added to those of the options.
     """
     summarizes = summarizer is not None
     if summarizes:
         DESIGN_OPTIONS["summarizer"].check("summarizer", summarizer)
+    verifies = isinstance(model, str) and verifies_reasoning(model[:_MOST_NAME])
     if model is None or options.get("provider", "auto") != "auto" or provider_of_model(model) is None:
         model = None
-    parameters |= {"recall": recall, "static": static, "model": model}
+    parameters |= {"recall": recall, "static": static, "model": model, "model_verifies": verifies}
     return _once(_own_policy, (engine, reduces, summarizes), options, parameters)
 
 
@@ -115,6 +118,7 @@ def _own_policy(
     recall: bool,
     static: int,
     model: str | None,
+    model_verifies: bool,
     **parameters: Any,
 ) -> Any:
     refuse_unknown(options)
@@ -125,6 +129,9 @@ def _own_policy(
         raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
     rule = (boundary, 0.0, 0.0) if isinstance(boundary, str) else ("stepped", float(boundary), 0.0)
     own |= _terms(rule, provider, keep if summarizes else None, model, static, drops_reasoning=True)
+    if model_verifies:
+        by_shape = [(shape, (*terms[:-1], True)) for shape, terms in own["terms_by_shape"]]
+        own |= {"verifies_reasoning": True, "terms_by_shape": by_shape}
     own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
     if own["placeholder"] is None:
         own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
