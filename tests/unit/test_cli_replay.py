@@ -231,7 +231,8 @@ def test_a_damaged_file_ends_with_one_line(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--keep", "5"), "recede replay takes --since, --project, --misses, "),
+        (("--keep", "5"), "recede replay has no option '--keep'; it takes --since, --project, --misses, "),
+        (("--mises",), "recede replay has no option '--mises'; did you mean '--misses'?"),
         (("--set", "keep=5"), "there is no setting 'keep'; there are system_chars, summary_chars, "),
         (("--set", "min_results=five"), "min_results: 'five' is no whole number"),
         (("--set", "pauses=off"), "pauses: 'off' is not one of 'logged', 'timed', 'none'"),

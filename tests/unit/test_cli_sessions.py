@@ -36,6 +36,11 @@ CLAUDE = lines(
         for place, message in enumerate([user("Go."), {"role": "assistant", "content": "Done."}])
     )
 )
+COPILOT = lines(
+    {"type": "session.start", "data": {"sessionId": "1", "context": {"cwd": "/home/me/pilot"}}},
+    {"type": "user.message", "data": {"content": "Go."}},
+    {"type": "assistant.message", "data": {"content": "Done."}},
+)
 GEMINI = dumps(
     {"sessionId": "1", "messages": [{"type": "user", "content": "Go."}, {"type": "gemini", "content": "Ok"}]}
 )
@@ -46,6 +51,7 @@ VARIABLES = (
     "FILE_STORE_PATH",
     "XDG_CONFIG_HOME",
     "PI_CODING_AGENT_DIR",
+    "COPILOT_HOME",
 )
 
 
@@ -63,6 +69,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     put(tmp_path / ".claude/settings.json", b"{}")
     put(tmp_path / ".codex/sessions/2026/01/02/rollout-1.jsonl", CODEX)
     put(tmp_path / ".codex/archived_sessions/rollout-2.jsonl", CODEX)
+    put(tmp_path / ".copilot/session-state/1/events.jsonl", COPILOT)
+    put(tmp_path / ".copilot/session-state/2.jsonl", COPILOT)
+    put(tmp_path / ".copilot/session-state/1/checkpoints/other.jsonl", b"{}")
     folder = tmp_path / ".gemini/tmp"
     put(folder / "app/chats/session-1.json", GEMINI)
     put(folder / "app/.project_root", b"/home/me/gems\n")
@@ -94,6 +103,8 @@ def test_the_sessions_of_each_agent_are_found_in_their_usual_places(home: Path) 
         ".codex/sessions/2026/01/02/rollout-1.jsonl",
         ".codex/archived_sessions/rollout-2.jsonl",
         *sorted([f".gemini/tmp/{old}/chats/session-2.json", ".gemini/tmp/app/chats/session-1.json"]),
+        ".copilot/session-state/1/events.jsonl",
+        ".copilot/session-state/2.jsonl",
         ".openhands/sessions/s1/events",
     ]
 
@@ -103,6 +114,7 @@ def test_environment_variables_name_other_places(home: Path, monkeypatch: pytest
     monkeypatch.setenv("CODEX_HOME", str(home / "c"))
     monkeypatch.setenv("GEMINI_CLI_HOME", str(home / "g"))
     monkeypatch.setenv("FILE_STORE_PATH", str(home / "o"))
+    monkeypatch.setenv("COPILOT_HOME", str(home / "pilot"))
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "p"))
     folders = [place.folder.relative_to(home).as_posix() for place in usual_places()]
     assert folders == [
@@ -111,6 +123,7 @@ def test_environment_variables_name_other_places(home: Path, monkeypatch: pytest
         "c/sessions",
         "c/archived_sessions",
         "g/.gemini/tmp",
+        "pilot/session-state",
         "o",
         "p/sessions",
     ]
@@ -166,6 +179,7 @@ def test_a_replay_without_files_plays_what_is_found(home: Path) -> None:
         *["claude_code"] * 3,
         *["codex"] * 2,
         *["gemini"] * 2,
+        *["copilot"] * 2,
         "openhands",
     ]
     assert report["failed"] == []

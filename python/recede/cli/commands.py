@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from recede import __version__
-from recede._errors import printable
+from recede._errors import meant, printable
 from recede.cli.about import ABOUT
 
 
@@ -37,9 +37,11 @@ class _Group(click.Group):
             ctx.exit(130)
         except click.ClickException as error:
             if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-                options = (one.opts[-1] for one in error.ctx.command.params if isinstance(one, click.Option))
-                taken = f"{error.ctx.command_path} takes {', '.join(options)}"
-                error = click.UsageError(f"{error.message} {taken}", error.ctx)
+                options = [one.opts[-1] for one in error.ctx.command.params if isinstance(one, click.Option)]
+                said = meant(error.option_name, options) or f"; it takes {', '.join(options)}"
+                error = click.UsageError(
+                    f"{error.ctx.command_path} has no option {error.option_name!r}{said}", error.ctx
+                )
             if not isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
                 error.message = printable(error.message)  # type: ignore[misc]  # it may name a file of others
             raise error from None

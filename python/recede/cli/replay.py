@@ -70,8 +70,8 @@ _flag = partial(click.option, is_flag=True)
 def replay(files: tuple[str, ...], since: float | None, project: str | None, reading: Any, **options: Any) -> None:
     """Play sessions again: what you paid, what masking would have cost, and what to type for it.
 
-    FILES may be folders. Without any, the sessions of Claude Code, Codex, Gemini CLI, OpenHands and pi in
-    their usual places are read. With --policy, --all or --study it prints a table instead.
+    FILES may be folders. Without any, the sessions of Claude Code, Codex, Gemini CLI, OpenHands, Copilot
+    CLI and pi in their usual places are read. With --policy, --all or --study it prints a table instead.
 
     A prompt cache serves the beginning of a request that is the same as in the previous request;
     everything after the first change is written to it again, and with Anthropic's breakpoints nearly

@@ -28,6 +28,7 @@ _COMMANDS = {  # formats of known agents
 # Programs with a setting for the address of their provider.
 _PROGRAMS = {
     "cline": "Cline",
+    "copilot": "Copilot CLI",
     "openhands": "OpenHands",
     "openhands_v1": "OpenHands",
     "swe_agent": "SWE-agent",

@@ -124,6 +124,7 @@ def usual_places() -> list[Place]:
         ("Codex", codex, "sessions", lines),
         ("Codex", codex, "archived_sessions", lines),
         ("Gemini CLI", gemini, ".gemini/tmp", ("*/chats/*.json", "*/chats/*.jsonl")),
+        ("Copilot CLI", folders("COPILOT_HOME", home / ".copilot"), "session-state", ("*/events.jsonl", "*.jsonl")),
         ("OpenHands", folders("FILE_STORE_PATH", home / ".openhands"), "", events),
         ("pi", folders("PI_CODING_AGENT_DIR", home / ".pi" / "agent"), "sessions", lines),
     ]
