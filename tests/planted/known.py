@@ -11,6 +11,7 @@ ALL = ("*",)
 SUMMARY = ("* summarizer",)
 LIMIT = ("reduce tight", "History tight")  # these doors hide turns over a limit
 HIDES = (*SUMMARY, *LIMIT)
+NOT_PROXY = tuple(f"{door} summarizer" for door in ("reduce", "History", "Masker", "RequestMasker", "wrap"))
 UNNAMED = ("RequestMasker summarizer", "wrap summarizer", "proxy summarizer")
 
 KNOWN: dict[str, dict[str, Ways]] = {
@@ -38,15 +39,12 @@ KNOWN: dict[str, dict[str, Ways]] = {
         "tools that a result loads": HIDES,
         "tools that a search loads": HIDES,
         "blocks of later days": HIDES,
-        "Responses: programs": LIMIT,
-        "Responses: searched tools": HIDES,
-        "Responses: settings": LIMIT,
-        "Responses: compactions": LIMIT,
+        "Responses: searched tools": (*LIMIT, *NOT_PROXY),
         "Responses: items of later days": LIMIT,
         "chat: parts of later days": LIMIT,
         "Gemini: parts of later days": HIDES,
         "Converse: blocks of later days": HIDES,
-        "Interactions: steps of later days": (*LIMIT, "RequestMasker summarizer", "proxy summarizer"),
+        "Interactions: steps of later days": (*LIMIT, "RequestMasker summarizer"),
         "Qwen": HIDES,
         "Gemma": HIDES,
         "Ministral": SUMMARY,
