@@ -345,7 +345,7 @@ def test_what_a_log_does_not_say_is_assumed_openly(format: str, provider: str) -
     assert nothing.assumed == (f"no model is logged: priced as {provider}",)
     unknown = priced(logged("mystery", 1, 0, 0, 0, 0), format=format)
     assert unknown[:3] == (costs.PRESETS[provider], provider, ("mystery",))
-    assert unknown.assumed == (f"the model mystery has no known price: priced as {provider}",)
+    assert unknown.assumed == (f"the model mystery has no known price: shares are at the prices of {provider}",)
 
 
 # The check

@@ -71,7 +71,7 @@ def test_what_no_log_says_is_a_line_of_the_report(tmp_path: Path, path: Path) ->
     assert said == [
         "assumed: 1 session without usage: four characters a token, 3,000 tokens of system prompt and tools unless "
         "--set system_chars=N",
-        "assumed: 1 session: the model mystery-1 has no known price: priced as anthropic",
+        "assumed: 1 session: the model mystery-1 has no known price: shares are at the prices of anthropic",
     ]
     [said] = [
         line for line in shown(plain, *table, "--set", "system_chars=800") if line.startswith("assumed: 1 session")

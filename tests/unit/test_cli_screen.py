@@ -152,7 +152,7 @@ def test_notes_are_one_line_and_all_of_them_with_v(home: Path) -> None:
     assert found[-1] == "  2 notes: recede -v"
     done = recede_command("-v")
     said = done.stdout.decode() + done.stderr.decode()
-    assert "the model mystery-1 has no known price: priced as anthropic" in said
+    assert "the model mystery-1 has no known price: shares are at the prices of anthropic" in said
     assert "two.jsonl: warning: its last line is being written, or was never finished: left out" in said
     assert " notes" not in said
     assert not recede_command().stderr and "notes" not in "\n".join(shown("-q"))

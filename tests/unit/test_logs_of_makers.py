@@ -118,3 +118,51 @@ def test_other_names_cost_what_the_package_of_prices_says(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
     assert costs.model_prices("llama-3.3-70b-versatile", host="groq", time=SATURDAY) is None
     costs._models._quoted.cache_clear()
+
+
+def replayed(tmp_path: Path, logs: dict[str, str], *options: object) -> str:
+    """What a replay says of logs of these models at these hosts, each begun a minute after the one before."""
+    for number, (model, host) in enumerate(logs.items()):
+        log, _ = log_of(model, "zai", host, SATURDAY + 60 * number)
+        (tmp_path / f"{number}.jsonl").write_bytes(log)
+    files = [str(tmp_path / f"{number}.jsonl") for number in range(len(logs))]
+    return recede_command("replay", *files, *map(str, options)).stdout.decode()
+
+
+@pytest.mark.parametrize("options", [(), ("-v",), ("--all",), ("--curve",), ("--check",), ("--html", "-")])
+def test_a_replay_of_a_name_that_nobody_knows_shows_no_dollar(options: tuple[str, ...], tmp_path: Path) -> None:
+    said = replayed(tmp_path, {"of-tomorrow": "our-host"}, *options)
+    assert "$" not in said and " %" in said
+    assert options == ("--check",) or "no price is known of of-tomorrow" in said, "a line says it without -v"
+
+
+def test_a_replay_of_a_name_that_nobody_knows_has_null_for_dollars(tmp_path: Path) -> None:
+    report = json.loads(replayed(tmp_path, {"of-tomorrow": "our-host"}, "--policy", "sliding:window=5", "--json"))
+    for part in (report["total"], *report["histories"]):
+        for policy in part["policies"]:
+            assert [policy[name] for name in ("cost", "cost_uncached", "summary_cost")] == [None] * 3
+            assert policy["of_raw"] > 0 and policy["usage"]["sent_chars"] > 0
+
+
+def test_a_name_that_nobody_knows_adds_no_dollars_to_others(tmp_path: Path) -> None:
+    alone = replayed(tmp_path, {"glm-5.3": "zai"})
+    [paid] = [line for line in alone.splitlines() if line.startswith("  you paid")]
+    both = replayed(tmp_path, {"glm-5.3": "zai", "of-tomorrow": "our-host"})
+    assert paid in both.splitlines() and "  no dollars 1 session: no price is known of of-tomorrow" in both
+
+
+def test_a_price_of_ones_own_gives_a_name_dollars(tmp_path: Path) -> None:
+    own = tmp_path / "prices.json"
+    own.write_text(json.dumps({"of-tomorrow": {"input": 1.4, "cached": 0.26, "output": 4.4}}))
+    said = replayed(tmp_path, {"of-tomorrow": "our-host"}, "--prices", own)
+    _, counts = log_of("of-tomorrow", "zai", "our-host", SATURDAY)
+    assert f"${dollars(MAKERS['glm-5.3'], counts):.2f}" in said and "no dollars" not in said
+
+
+def test_a_model_that_is_free_costs_nothing(tmp_path: Path) -> None:
+    found = costs.model_prices("some-maker/of-tomorrow:free")
+    assert found is not None and found.prices[:4] == (0, 0, 0, 0) and found.write_1h == 0
+    own = {"some-maker/of-tomorrow:free": costs.MODELS["gpt-4o"]}
+    assert costs.model_prices("some-maker/of-tomorrow:free", own) is costs.MODELS["gpt-4o"]
+    said = replayed(tmp_path, {"some-maker/of-tomorrow:free": "openrouter"})
+    assert "at API prices: $0.00; $0.00 masked" in said and "no dollars" not in said

@@ -293,7 +293,7 @@ def test_what_a_session_cost_is_told_at_the_price_of_its_day_and_what_is_not_kno
     assert (bill.requests, bill.output_tokens, bill.cost) == (1, 100_000, pytest.approx(5.5))
     unknown = advised._replace(beside=(Beside("a", "no-model", advice),))
     assert costs.session_prices(session(unknown)).assumed == (
-        "the model no-model has no known price: priced as anthropic",
+        "the model no-model has no known price: shares are at the prices of anthropic",
     )
     assert costs.logged_bill([unknown._replace(cost=0.5)])[5:] == (0.5, 0)
 

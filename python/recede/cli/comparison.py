@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session
+from recede.cli.played import MASKED, Session, unpriced_models
 from recede.cli.tables import gain, money, percent, prose, share, table, tenths, words_of
 from recede.costs import (
     CACHES,
     PRESETS,
     SYSTEM_CHARS,
     Bill,
+    BillCheck,
     PolicyCost,
     Quotation,
     Replay,
@@ -31,12 +32,14 @@ _OPTIONAL = "mean,worst,worst moment,no cache,summaries,from cache,tokens sent,l
 def for_people(sessions: Sequence[Session], said: list[str], elongation: float) -> str:
     replays = [session.replay for session in sessions]
     costs = compare_costs(replays, elongation)
-    lines = [*_verdict(costs, sessions), *_notes(costs, len(sessions), elongation)]
-    lines += [*_over_limit(replays), *said, price_line(replays)]
-    return f"{_costs_table(costs, replays)}\n{prose(lines)}\n"
+    in_dollars = all(session.has_dollars for session in sessions)
+    lines = [*_verdict(costs, sessions), *_notes(costs, len(sessions), elongation, in_dollars=in_dollars)]
+    lines += [*_over_limit(replays), *said, price_line(sessions)]
+    return f"{_costs_table(costs, replays, in_dollars=in_dollars)}\n{prose(lines)}\n"
 
 
-def price_line(replays: Sequence[Replay]) -> str:
+def price_line(sessions: Sequence[Session]) -> str:
+    replays = [session.replay for session in sessions]
     prices = replays[0].prices
     others = replays[0].summary_prices or prices
     *names, _ = prices._fields
@@ -45,6 +48,8 @@ def price_line(replays: Sequence[Replay]) -> str:
     figures += f"; under {prices.min_cached_tokens:,} tokens no cache" + (f" ({known[0]})" if known else "")
     if any(replay.prices != prices for replay in replays):
         figures = "by the models of each session (recede prices)"
+    if not all(session.has_dollars for session in sessions):
+        figures = f"not known of {unpriced_models(sessions)}"
     used = dict.fromkeys(replay.cache for replay in replays)
     caches = ", ".join(next((name for name, cache in CACHES.items() if cache == one), one.rule) for one in used)
     line = f"prices for a million tokens: {figures}; cache: {caches}"
@@ -62,21 +67,27 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[s
     lines = [_paid_line(raw.cost, sessions)]
     if best is raw:
         return [*lines, "cheapest: as it was sent; masking pays off later, or never, in so short a session"]
-    return [*lines, f"cheapest: {money(best.cost)}, {gain(best.of_raw)}: {words_of(best.policy)}"]
+    cost = f"{money(best.cost)}, " if all(session.has_dollars for session in sessions) else ""
+    return [*lines, f"cheapest: {cost}{gain(best.of_raw)}: {words_of(best.policy)}"]
 
 
 def _paid_line(raw_cost: float, sessions: Sequence[Session]) -> str:
     """What was paid, beside the estimate that all costs of a table are compared with."""
     amount, is_logged = sum(session.paid for session in sessions), any(session.is_logged for session in sessions)
+    if silent := [session for session in sessions if not session.has_dollars]:
+        said = f"no dollars for {counted(len(silent), 'session')}: no price is known of {unpriced_models(silent)}"
+        said += " (--prices FILE gives one)"
+        return said + (f"; the others: {money(amount)}" if len(silent) < len(sessions) else "")
     source = f"; the raw history is estimated at {money(raw_cost)}" if is_logged else ", as estimated"
     return f"you paid: {money(amount)}{source}"
 
 
-def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
+def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float, *, in_dollars: bool) -> list[str]:
     raw, best = costs[0], cheapest_policy(costs)
     lines = []
     if best.usage.summary_calls:
-        calls = f"{counted(best.usage.summary_calls, 'call')} of a model for {money(best.summary_cost)}"
+        calls = f"{counted(best.usage.summary_calls, 'call')} of a model"
+        calls += f" for {money(best.summary_cost)}" if in_dollars else ""
         more = f"too: {percent(elongation)} more" if elongation else "is not (--set elongation=0.15 charges it)"
         lines.append(
             f"summaries: {calls} are included; that agents with summaries take more turns, 13 to 18 % in the "
@@ -100,18 +111,18 @@ def _over_limit(replays: Sequence[Replay]) -> list[str]:
     return lines
 
 
-def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> str:
+def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay], *, in_dollars: bool) -> str:
     sessions, shares = len(replays), quoted_shares(replays)
     columns = [
         ("choice", [words_of(cost.policy) for cost in costs]),
         ("tokens sent", [f"{approx_tokens(cost.usage.sent_chars):,}" for cost in costs]),
         ("from cache", [share(cost.usage.cached_chars, cost.usage.sent_chars) for cost in costs]),
-        ("cost", [money(cost.cost) for cost in costs]),
+        *([("cost", [money(cost.cost) for cost in costs])] if in_dollars else []),
         ("of raw", [percent(cost.of_raw) for cost in costs]),
-        ("no cache", [money(cost.cost_uncached) for cost in costs]),
-        ("of raw", [percent(cost.of_raw_uncached) for cost in costs]),
+        ("no cache", [money(cost.cost_uncached) if in_dollars else percent(cost.of_raw_uncached) for cost in costs]),
+        *([("of raw", [percent(cost.of_raw_uncached) for cost in costs])] if in_dollars else []),
     ]
-    if any(cost.usage.summary_calls for cost in costs):
+    if in_dollars and any(cost.usage.summary_calls for cost in costs):
         calls = [money(cost.summary_cost) if cost.usage.summary_calls else "-" for cost in costs]
         columns.append(("summaries", calls))
     if sessions > 1:
@@ -125,19 +136,21 @@ def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> st
     headings, rows = [heading for heading, _ in columns], list(zip(*(cells for _, cells in columns), strict=True))
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
     uncached = headings.index("no cache")
-    wanted.insert(wanted.index(uncached), uncached + 1)
+    if in_dollars:
+        wanted.insert(wanted.index(uncached), uncached + 1)
     of_sessions = f" of {sessions:,} sessions" if sessions > 1 else ""
     drawn = table(headings, rows, optional=wanted, best=costs.index(cheapest_policy(costs)), is_last_name=True)
     return f"{counted(costs[0].usage.requests, 'request')}{of_sessions}\n\n{drawn}"
 
 
 def session_as_json(session: Session, elongation: float) -> dict[str, Any]:
-    report = costs_as_json(compare_costs([session.replay], elongation))
+    report = costs_as_json(compare_costs([session.replay], elongation), in_dollars=session.has_dollars)
     return {**report, "quoted": quoted_shares([session.replay]), "misses": misses_as_json(session)}
 
 
-def costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
-    policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
+def costs_as_json(costs: tuple[PolicyCost, ...], *, in_dollars: bool) -> dict[str, Any]:
+    unknown = {} if in_dollars else dict.fromkeys(("cost", "cost_uncached", "summary_cost"))
+    policies = [{**cost._asdict(), "usage": cost.usage._asdict(), **unknown} for cost in costs]
     return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}
 
 
@@ -151,13 +164,17 @@ def logged_lines(sessions: Sequence[Session], system_chars: int) -> list[str]:
     """Lines on what was paid by the logs, and what they do not say; flat prices ask for no model."""
     logs = [session.log for session in sessions if session.log is not None]
     is_flat = any(session.is_flat for session in sessions)
-    bill = Bill.total(log.bill for log in logs)
+    bill, priced = (
+        Bill.total(log.bill for log in some) for some in (logs, [one for one in logs if not one.prices.unpriced])
+    )
     lines = []
     if bill.requests:
         counts = Counter(model for log in logs for model in log.prices.models[:1])
         models = ", ".join(model for model, _ in counts.most_common())
         kinds = f"{bill.cached_tokens:,} read from the cache, {bill.fresh_tokens:,} other, {bill.output_tokens:,} out"
-        lines.append(f"logged: {money(bill.cost)} for {counted(bill.requests, 'request')}, tokens: {kinds} ({models})")
+        dollars = money(priced.cost) if priced.requests else "no dollars"
+        some = f"{priced.requests:,} of " if 0 < priced.requests < bill.requests else ""
+        lines.append(f"logged: {dollars} for {some}{counted(bill.requests, 'request')}, tokens: {kinds} ({models})")
     silent = sum(session.log is None or not session.log.bill.requests for session in sessions)
     if silent:
         system = f"{approx_tokens(system_chars):,} tokens of system prompt and tools"
@@ -175,7 +192,7 @@ def logged_lines(sessions: Sequence[Session], system_chars: int) -> list[str]:
 def check_text(sessions: Sequence[Session]) -> str:
     """A row for each session with logged usage, their sum, and the reasons of those that are far off."""
     found = [
-        (session.name, session.log.timed, session.log.as_logged)
+        (session.name, _checked(session.log.timed), _checked(session.log.as_logged))
         for session in sessions
         if session.log is not None and session.log.timed is not None and session.log.as_logged is not None
     ]
@@ -205,10 +222,20 @@ _WORDS = (
 )
 
 
+def _checked(check: BillCheck) -> BillCheck:
+    """A check without the dollars that nobody knows."""
+    both = [bill._replace(cost=0.0) if check.prices.unpriced else bill for bill in (check.logged, check.estimated)]
+    return check._replace(logged=both[0], estimated=both[1])
+
+
 def _check_row(name: str, error: float, half: float | None, paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
     kinds = ("cached_tokens", "fresh_tokens", "output_tokens")
     tokens = [_difference(getattr(paid, kind), getattr(timed, kind)) for kind in kinds]
-    dollars = [money(paid.cost), _difference(paid.cost, timed.cost), _difference(paid.cost, as_logged.cost)]
+    dollars = [
+        money(paid.cost) if paid.cost else "-",
+        _difference(paid.cost, timed.cost),
+        _difference(paid.cost, as_logged.cost),
+    ]
     return [name, f"{paid.requests:,}", tenths(error), tenths(half), *tokens, *dollars]
 
 
@@ -300,8 +327,10 @@ def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
 
 
 def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
+    in_dollars = all(session.has_dollars for session in sessions)
     rows = [
-        [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
+        [f"{one.window}", money(one.cost.cost) if in_dollars else "-", percent(one.cost.of_raw), tenths(one.quoted)]
+        for one in curve.choices
     ]
     drawn = table(["window", "cost", "of raw", "quoted"], rows)
     [raw] = compare_costs([session.under(["raw"]).replay for session in sessions])
@@ -319,10 +348,15 @@ def advice(curve: WindowCurve) -> str:
     return f"window: no advice: it needs a saving, and five sessions with 30 results or more, here are {curve.sessions}"
 
 
-def curve_as_json(curve: WindowCurve) -> dict[str, Any]:
+def curve_as_json(curve: WindowCurve, *, in_dollars: bool) -> dict[str, Any]:
     best = curve.advised()
     windows = [
-        {"window": one.window, "cost": one.cost.cost, "of_raw": one.cost.of_raw, "quoted": one.quoted}
+        {
+            "window": one.window,
+            "cost": one.cost.cost if in_dollars else None,
+            "of_raw": one.cost.of_raw,
+            "quoted": one.quoted,
+        }
         for one in curve.choices
     ]
     return {"window": None if best is None else best.window, "sessions": curve.sessions, "windows": windows}

@@ -102,13 +102,16 @@ class SessionRow(NamedTuple):
     paid: float
     masked: float
     quoted: float | None
+    of_raw: float
+    has_dollars: bool = True
 
 
 def by_saving(sessions: Sequence[Session], asked: Asked) -> list[Session]:
     """The sessions that matter first: those that save or lose most, then those that cost most."""
 
-    def worth(session: Session) -> tuple[float, float]:
-        return -abs(session.paid - session.would_pay(asked.masked)), -session.paid
+    def worth(session: Session) -> tuple[float, float, float]:
+        fewer = session.tokens("raw") - session.tokens(asked.masked)
+        return -abs(session.paid - session.would_pay(asked.masked)), -session.paid, -fewer
 
     return sorted((session for session in sessions if session.requests), key=worth)
 
@@ -177,6 +180,8 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
             session.paid,
             session.would_pay(asked.masked),
             None if session.replay.misses is None else session.replay.misses.share_under(asked.masked),
+            _share(session.cost(asked.masked), session.cost("raw")),
+            session.has_dollars,
         )
         for session in by_saving(sessions, asked)
     ]
@@ -184,20 +189,24 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
         return rows
     others = rows[_MOST_SESSIONS:]
     sums = (sum(row.paid for row in others), sum(row.masked for row in others))
-    return [*rows[:_MOST_SESSIONS], SessionRow(f"{len(others):,} others", *sums, None)]
+    return [*rows[:_MOST_SESSIONS], SessionRow(f"{len(others):,} others", *sums, None, _share(sums[1], sums[0]))]
+
+
+def _share(cost: float, raw: float) -> float:
+    return cost / raw if raw else 1.0
 
 
 def sessions_table(rows: Sequence[SessionRow]) -> str:
     """A row for each session: what it cost, what masking saves, and how often it would have been missed."""
     widest = max(max(row.paid, row.masked) for row in rows) or 1
     body = []
-    for name, amount, masked, quoted in rows:
+    for name, amount, masked, quoted, of_raw, has_dollars in rows:
         bars = [bar(amount / widest, "raw"), bar(min(amount, masked) / widest, "sent")]
         if masked > amount:
             more = bar((masked - amount) / widest, "more")
             bars.append(element("svg", more, x=f"{100 * amount / widest:.2f}%", overflow="visible"))
         drawn = element("svg", *bars, class_="bars", width="100%", height=8, aria_hidden="true")
-        words = money(amount), gain(masked / amount if amount else 1.0), tenths(quoted)
+        words = money(amount) if has_dollars else "-", gain(of_raw), tenths(quoted)
         body.append(
             element("tr", element("th", text(name), drawn, scope="row"), *(element("td", one) for one in words))
         )

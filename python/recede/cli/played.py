@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import click
 
+from recede._errors import printable
 from recede.cli.files import InputHistory
 from recede.cli.many import Failure, named, over, short_names
 from recede.cli.sessions import Chosen, Reading
+from recede.cli.tables import middle
 from recede.costs import (
     CURVE_WINDOWS,
     Bill,
@@ -93,11 +95,22 @@ class Session(NamedTuple):
 
     @property
     def is_logged(self) -> bool:
-        return self.log is not None and self.log.bill.requests > 0 and not self.is_flat
+        return self.log is not None and self.log.bill.requests > 0 and not self.is_flat and self.has_dollars
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models that it names and nobody knows a price of; with any, it has tokens and shares alone."""
+        return () if self.log is None or self.is_flat else self.log.prices.unpriced
+
+    @property
+    def has_dollars(self) -> bool:
+        return not self.unpriced
 
     @property
     def paid(self) -> float:
-        """What was paid by its log; where that does not say it, what its replay estimates."""
+        """What was paid by its log; where that does not say it, what its replay estimates; 0 without dollars."""
+        if not self.has_dollars:
+            return 0.0
         return self.log.bill.cost if self.log is not None and self.is_logged else self.cost("raw")
 
     def would_pay(self, policy: str, *, of_summaries: bool = False) -> float:
@@ -127,6 +140,16 @@ class Session(NamedTuple):
         """The session as if only these policies had been played."""
         kept = tuple(one for one in self.replay.policies if one.policy in policies)
         return self._replace(replay=self.replay._replace(policies=kept))
+
+
+_MOST_LETTERS = 18  # of the name of a model that a line of the screen has room for
+
+
+def unpriced_models(sessions: Sequence[Session]) -> str:
+    """Name the first model that has no known price, and count the others: "mystery-1 and 2 more"."""
+    names = list(dict.fromkeys(name for session in sessions for name in session.unpriced))
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return middle(printable(names[0]), _MOST_LETTERS) + more
 
 
 _EVERYTHING = 1 << 60
@@ -205,8 +228,9 @@ def _session(plan: Plan, history: InputHistory) -> Session:
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:
     prices = session_prices(transcript, own)
     checks = (check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged") if is_checked)
+    fallback = None if prices.unpriced else prices.prices
     bills = tuple(
-        (request.id, (request.branch, request.messages), logged_bill([request], own, prices.prices))
+        (request.id, (request.branch, request.messages), logged_bill([request], own, fallback))
         for request in transcript.requests
     )
     times = tuple(request.time for request in transcript.requests if request.time is not None)

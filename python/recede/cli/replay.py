@@ -131,7 +131,7 @@ def _print(plan: Plan, played: Played, again: str) -> None:
     elif asked.curve:
         text = curve_text(curve, sessions)
     elif plan.is_screen:
-        more = [*said, price_line(replays)] if verbosity() > 0 else []
+        more = [*said, price_line(sessions)] if verbosity() > 0 else []
         lines = prose(screen(sessions, facts)).split("\n")
         if has_colors():  # the line of masking is in color
             masked = next((line for line in lines if line.startswith("  masked when it pays")), "")
@@ -156,10 +156,11 @@ def _damaged(played: Played) -> str:
 def _print_json(plan: Plan, played: Played, curve: WindowCurve) -> None:
     shown = [(history, session.under(plan.policies)) for history, session in played.shown]
     replays, elongation = [session.replay for _, session in shown], plan.asked.settings.elongation
-    total = {"histories": len(shown), **costs_as_json(compare_costs(replays, elongation))}
+    in_dollars = all(session.has_dollars for _, session in shown)
+    total = {"histories": len(shown), **costs_as_json(compare_costs(replays, elongation), in_dollars=in_dollars)}
     total["quoted"] = quoted_shares(replays)
     if plan.asked.curve:
-        total["curve"] = curve_as_json(curve)
+        total["curve"] = curve_as_json(curve, in_dollars=in_dollars)
     write_report([(history, session_as_json(one, elongation)) for history, one in shown], total, played.failed)
 
 

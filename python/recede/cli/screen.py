@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session, summarized
+from recede.cli.played import MASKED, Session, summarized, unpriced_models
 from recede.cli.tables import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
 from recede.costs._misses import LONG_SESSION
@@ -152,8 +152,11 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
         return [_head(sessions), why, *_not_read(asked, is_said=True)]
     raw, masked = (_choice(sessions, policy) for policy in ("raw", asked.masked))
     is_plan = asked.is_plan or all(session.is_plan for session in sessions)
-    more = None if is_plan else _with_summaries(sessions, raw, masked, asked)
-    sent, less = (raw.tokens, masked.tokens) if is_plan else (raw.dollars, masked.dollars)
+    in_tokens = is_plan or not raw.dollars
+    more = None if in_tokens else _with_summaries(sessions, raw, masked, asked)
+    sent, less = (raw.tokens, masked.tokens) if in_tokens else (raw.dollars, masked.dollars)
+    if in_tokens and not is_plan and (shares := _shares(sessions, asked)).count(0.0) == 0:
+        sent, less = shares  # fewer tokens may cost more
     saves = less < (1 - _LEAST) * sent
     has_results = any(session.results for session in sessions if session.requests)
     costs_more = less > (1 + _LEAST) * sent
@@ -161,10 +164,12 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     if more is not None and not saves:
         lines[0] = lines[0].replace("nothing would be saved", "masks save nothing")
     is_logged = any(session.is_logged for session in sessions)
-    rows = _plan_rows(raw, masked, asked) if is_plan else _rows(raw, masked, more, is_logged=is_logged)
-    lines += [_head(sessions), "", *rows, "", *_quoted(sessions, masked, asked)]
+    rows = _token_rows(raw, masked, asked) if in_tokens else _rows(raw, masked, more, is_logged=is_logged)
+    if in_tokens and any(session.has_dollars for session in sessions):
+        rows += ["", f"  at API prices: {money(raw.dollars)}; {money(masked.dollars)} masked when it pays"]
+    lines += [_head(sessions), "", *rows, "", *_without_dollars(sessions, asked), *_quoted(sessions, masked, asked)]
     if saves:
-        lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked, is_plan=is_plan)]
+        lines += [*_saved_by(sessions, asked, in_tokens=in_tokens), *_to_type(sessions, asked, is_plan=is_plan)]
     end = _end(asked, is_said=not (saves or has_results))
     if more is not None:
         lines += _summaries(sessions, raw, more, asked, LINES - len(lines) - len(end))
@@ -209,8 +214,8 @@ def _rows(raw: Choice, masked: Choice, more: Choice | None, *, is_logged: bool) 
     return lines
 
 
-def _plan_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
-    """A line for each choice of those who pay a subscription: tokens and share of the context window, then dollars."""
+def _token_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
+    """A line for each choice where dollars are not known, or not paid: tokens and share of the context window."""
     window = asked.context_window or next((size for size in _WINDOWS if raw.largest <= size), raw.largest)
     less = gain(masked.tokens / raw.tokens if raw.tokens else 1.0)
     fullest = [f"{percent(choice.largest / window):>18}" for choice in (raw, masked)]
@@ -218,9 +223,29 @@ def _plan_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
         f"{'tokens':>41}{f'fullest, of {compact(window)}':>30}{'quoted':>9}",
         f"  {'you sent':31} {compact(raw.tokens):>7}   {'':9}{fullest[0]}",
         f"  {'masked when it pays':31} {compact(masked.tokens):>7}   {less:9}{fullest[1]}{tenths(masked.quoted):>9}",
-        "",
-        f"  at API prices: {money(raw.dollars)}; {money(masked.dollars)} masked when it pays",
     ]
+
+
+def _without_dollars(sessions: Sequence[Session], asked: Asked) -> list[str]:
+    """Lines on sessions whose models have no known price: how many, which models, their tokens and what they save."""
+    silent = [session for session in sessions if session.requests and not session.has_dollars]
+    if not silent:
+        return []
+    raw, masked = (sum(session.tokens(policy) for session in silent) for policy in ("raw", asked.masked))
+    cost, less = _shares(silent, asked)
+    fewer, cheaper = gain(masked / raw if raw else 1.0), gain(less / cost if cost else 1.0)
+    return [
+        f"  no dollars {counted(len(silent), 'session')}: no price is known of {unpriced_models(silent)}",
+        f"{'':13}(--prices FILE gives one); {compact(raw)} tokens; masked, tokens are",
+        f"{'':13}{fewer}, and the cost by usual shares {cheaper}",
+    ]
+
+
+def _shares(sessions: Sequence[Session], asked: Asked) -> tuple[float, float]:
+    """What the requests cost raw and masked at the usual prices, of which the share alone is known."""
+    silent = [session for session in sessions if session.requests and not session.has_dollars]
+    raw, masked = (sum(session.cost(policy) for session in silent) for policy in ("raw", asked.masked))
+    return raw, masked
 
 
 def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[str]:
@@ -237,11 +262,11 @@ def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[s
     ]
 
 
-def _saved_by(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
+def _saved_by(sessions: Sequence[Session], asked: Asked, *, in_tokens: bool) -> list[str]:
 
     def worth(session: Session) -> tuple[float, float]:
-        """What it cost, and what masking saves of it; in tokens for those who pay a subscription."""
-        if is_plan:
+        """What it cost, and what masking saves of it; in tokens where no dollars are paid."""
+        if in_tokens:
             return session.tokens("raw"), session.tokens("raw") - session.tokens(asked.masked)
         return session.paid, session.paid - session.would_pay(asked.masked)
 
@@ -255,8 +280,8 @@ def _saved_by(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> li
     none = [requests for value, saved, requests in worths if abs(saved) < _LEAST * value]
     are_apart = bool(none) and median(requests for _, requests in gains[:few]) >= 2 * median(none)
     long, short = ("long ", "short ") if are_apart else ("", "other ")
-    show: Callable[[float], str] = compact if is_plan else money
-    of = (f" of {show(whole)}" if few < len(gains) else "") + (" tokens" if is_plan else "")
+    show: Callable[[float], str] = compact if in_tokens else money
+    of = (f" of {show(whole)}" if few < len(gains) else "") + (" tokens" if in_tokens else "")
     line = f"  saved by   {few:,} {long}{'session' if few == 1 else 'sessions'}: {show(sums)}{of}"
     return [line + (f"; {len(none):,} {short}{'one' if len(none) == 1 else 'ones'}: nothing" if none else "")]
 

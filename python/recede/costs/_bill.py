@@ -66,6 +66,8 @@ class SessionPrices(NamedTuple):
         models: the models that the log names, the one with the most tokens first.
         assumed: what the log does not say, a line each.
         ttl_seconds: how long an entry of the models' cache lives after its last use.
+        unpriced: the models among them whose requests cost what nobody knows. If there are any, `prices` are good for
+            shares alone: the session has no dollars.
 
     Example:
         >>> from recede import costs, transcripts
@@ -79,6 +81,7 @@ class SessionPrices(NamedTuple):
     models: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     ttl_seconds: float = CACHES["anthropic"].ttl_seconds
+    unpriced: tuple[str, ...] = ()
 
     @property
     def cache(self) -> Cache:
@@ -139,7 +142,11 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     main = next(iter(known.values()), None)
     provider = OF_FORMATS.get(transcript.format, "anthropic") if main is None else main.provider
     prices = PRESETS[provider] if main is None else main.prices
-    assumed = [f"the model {model} has no known price: priced as {provider}" for model in models if model not in known]
+    unknown = [model for model in models if model not in known]
+    assumed = [f"the model {model} has no known price: shares are at the prices of {provider}" for model in unknown]
+    without_cost = {one.model for one in transcript.requests if one.cost is None}
+    without_cost |= {one.model for request in transcript.requests if request.cost is None for one in request.beside}
+    unpriced = tuple(model for model in unknown if model in without_cost)
     if not models:
         assumed.append(f"no model is logged: priced as {provider}")
     priced = [(one.usage, *_prices_of(one, own)) for one in transcript.requests if one.usage is not None]
@@ -151,7 +158,7 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     newer = new_cache(models[0]) if main is None and models else None
     lasting = main.ttl_seconds if main is not None else newer and newer[1]
     ttl_seconds = lasting or CACHES[provider].ttl_seconds
-    return SessionPrices(_averaged(usages, prices), provider, models, tuple(assumed), ttl_seconds)
+    return SessionPrices(_averaged(usages, prices), provider, models, tuple(assumed), ttl_seconds, unpriced)
 
 
 def _averaged(usages: list[tuple[LoggedUsage, ModelPrices]], prices: Prices) -> Prices:

@@ -22,6 +22,7 @@ from recede.providers import PROVIDERS, Provider
 
 _NUMBERS = (*Prices._fields, "write_1h", "ttl_seconds")
 _TEXTS = ("provider", "date", "source")
+_FREE = ":free"  # how the names of OpenRouter's models without a price end
 _MOST_QUOTED, _MOST_CHARS = 512, 200  # names of models whose prices are remembered, and characters of one
 
 
@@ -82,7 +83,7 @@ def model_prices(
 
     Returns:
         Its prices. If it is not in the table, those of the package ``genai-prices``, if that is installed
-        (``recede[prices]``) and knows the name; else None: names are not guessed.
+        (``recede[prices]``) and knows the name; else None: names are not guessed. OpenRouter's ``:free`` costs 0.
 
     Example:
         >>> from recede.costs import model_prices
@@ -95,6 +96,10 @@ def model_prices(
     """
     found = next((own[name] for name in model_names(model, tier) if name in own), None)
     row = None if found is not None else model_row(model, time, sent_tokens, tier, host)
+    if row is None and found is None and model.strip().lower().endswith(_FREE):
+        provider = model_provider(model.strip()[: -len(_FREE)]) or "openai"
+        least = PROVIDERS[provider].min_tokens or 0
+        return ModelPrices(Prices(0.0, 0.0, 0.0, 0.0, least), 0.0, provider, "", "OpenRouter's variants that are free")
     if row is None and found is None and tier is None:
         return quoted_prices(model, host, time, sent_tokens)
     return found if row is None else _of_row(row)
