@@ -212,6 +212,13 @@ def takes_marks(provider: Provider | str) -> bool:
     return provider == "auto" or checked_provider("provider", provider).cache == "marks"
 
 
+def model_verifies(model: object) -> bool:
+    """Whether a model of this name verifies its reasoning; False where nothing is named."""
+    from recede._model_names import verifies_reasoning  # it takes as long to import as the rest
+
+    return isinstance(model, str) and verifies_reasoning(model[:_MOST_CHARS])
+
+
 def _instead(name: str) -> str:
     """The end of the error for a provider that does not exist: a model has its own place."""
     from recede._model_names import model_provider  # it takes as long to import as the rest

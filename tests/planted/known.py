@@ -12,10 +12,9 @@ SUMMARY = ("* summarizer",)
 LIMIT = ("reduce tight", "History tight")  # these doors hide turns over a limit
 HIDES = (*SUMMARY, *LIMIT)
 NOT_PROXY = tuple(f"{door} summarizer" for door in ("reduce", "History", "Masker", "RequestMasker", "wrap"))
-UNNAMED = ("RequestMasker summarizer", "wrap summarizer", "proxy summarizer")
+WRAP_SUMMARY = ("wrap summarizer",)
 
 KNOWN: dict[str, dict[str, Ways]] = {
-    # Doors that are told of a provider that verifies nothing.
     "Append-only: models that verify their reasoning": {
         **dict.fromkeys(
             (
@@ -29,7 +28,7 @@ KNOWN: dict[str, dict[str, Ways]] = {
                 "count_tokens",
                 "fallback",
             ),
-            UNNAMED,
+            WRAP_SUMMARY,
         ),
         **dict.fromkeys(("Responses: GPT-6.2", "Responses: a downgrade"), ALL),
     },

@@ -14,11 +14,10 @@ from recede._agents import USER_TOOLS, Agent, agent_named, texts_of
 from recede._bodies import CONTINUED, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
-from recede._model_names import verifies_reasoning
 from recede._models import UnknownModels, model_row
 from recede._serving import Serving, host_name, say, serving, serving_as
 from recede._usage import LoggedUsage, shows_cache, usage_of
-from recede.providers import Provider, checked_provider, has_entries, lifetime, rounded_static
+from recede.providers import Provider, checked_provider, has_entries, lifetime, model_verifies, rounded_static
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._keys import RefusedError, credentials, has_login
 from recede.proxy._ledger import ColdRequests
@@ -45,7 +44,7 @@ _SIGNED_WORDS = (
     "requests with a signature of AWS are sent as they are, since it is one of the body: use an API key of Bedrock, or "
     "recede.wrap"
 )
-_MOST_POLICIES, _MOST_NAME = 256, 100  # characters of a model's name
+_MOST_POLICIES = 256
 _DAY = 86_400.0
 _OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
 
@@ -306,7 +305,7 @@ class RequestMasker:
         found: Serving | None = None
         if self._own is not None:
             # Whether reasoning is verified is the model's rule, whoever serves it.
-            verifies = self._own.verifies_reasoning or verifies_reasoning((model or "")[:_MOST_NAME])
+            verifies = self._own.verifies_reasoning or model_verifies(model)
             provider = self._own._replace(verifies_reasoning=verifies)
         else:
             found = self._serving(route, model or "", upstream or self._upstream)

@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from recede._errors import meant
-from recede._model_names import verifies_reasoning
 from recede._off import is_off
 from recede._recall import PLACEHOLDER, with_handle
-from recede.providers import Provider, policy_cache, provider_of_model
+from recede.providers import Provider, model_verifies, policy_cache, provider_of_model
 from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
 
@@ -30,7 +29,6 @@ SUMMARY_PROMPT_CHARS = 1_200
 """About the characters of the prompt of `recede.summarizers`, besides the turns."""
 
 _MILLION = 1_000_000
-_MOST_NAME = 100  # characters of a model's name
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
 _BOUNDARY_NUMBERS = dict.fromkeys(number for numbers in BOUNDARIES.values() for number in numbers)
 _FUNCTIONS = frozenset({"summarizer", "token_counter"})
@@ -102,7 +100,7 @@ def own_policy(
     summarizes = summarizer is not None
     if summarizes:
         DESIGN_OPTIONS["summarizer"].check("summarizer", summarizer)
-    verifies = isinstance(model, str) and verifies_reasoning(model[:_MOST_NAME])
+    verifies = model_verifies(model)
     if model is None or options.get("provider", "auto") != "auto" or provider_of_model(model) is None:
         model = None
     parameters |= {"recall": recall, "static": static, "model": model, "model_verifies": verifies}
