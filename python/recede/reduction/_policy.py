@@ -126,10 +126,8 @@ def _own_policy(
     if limit is not None and trigger > limit:
         raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
     rule = (boundary, 0.0, 0.0) if isinstance(boundary, str) else ("stepped", float(boundary), 0.0)
-    own |= _terms(rule, provider, keep if summarizes else None, model, static, drops_reasoning=True)
-    if model_verifies:
-        by_shape = [(shape, (*terms[:-1], True)) for shape, terms in own["terms_by_shape"]]
-        own |= {"verifies_reasoning": True, "terms_by_shape": by_shape}
+    verifies = True if model_verifies else None
+    own |= _terms(rule, provider, keep if summarizes else None, model, static, verifies=verifies)
     own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
     if own["placeholder"] is None:
         own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
@@ -271,12 +269,13 @@ def _terms(
     model: str | None = None,
     static: int = 0,
     *,
-    drops_reasoning: bool = False,
+    verifies: bool | None = False,
 ) -> dict[str, Any]:
     """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks.
 
     With a `tail`, summaries of turns that are older than it are made when they pay, by the model of the conversation.
-    A `model` that is known says more than the shape. Designs send all reasoning back, as published.
+    A `model` that is known says more than the shape. Where `verifies` is None, each provider says whether it verifies
+    reasoning; designs send all of it back, as published.
     """
 
     def of(one: Provider) -> tuple[Any, ...]:
@@ -284,6 +283,9 @@ def _terms(
         by_model = None, (read, write, 1.0, float(one.output)), tail, (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
         boundary = (rule[0], read, write) if rule[0] == "break_even" else rule
         return one.name, boundary, policy_cache(one, static), None if tail is None else by_model
+
+    def verifies_as(one: Provider) -> bool:
+        return one.verifies_reasoning if verifies is None else verifies
 
     def assumed(name: str) -> Provider:
         if isinstance(provider, Provider):
@@ -295,12 +297,11 @@ def _terms(
         one = assumed(name)
         pins = shape == _MARKED and one.cache == "marks"
         if pins or not isinstance(provider, Provider):
-            by_shape.append((shape, (*of(one), pins, drops_reasoning and one.verifies_reasoning)))
+            by_shape.append((shape, (*of(one), pins, verifies_as(one))))
     names = ("provider", "boundary", "cache", "summaries")
     unnamed = assumed(_UNNAMED)
-    verifies = drops_reasoning and unnamed.verifies_reasoning
     terms = dict(zip(names, of(unnamed), strict=True))
-    return {**terms, "verifies_reasoning": verifies, "terms_by_shape": by_shape}
+    return {**terms, "verifies_reasoning": verifies_as(unnamed), "terms_by_shape": by_shape}
 
 
 def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:
