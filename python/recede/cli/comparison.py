@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session, unpriced_models
+from recede.cli.played import MASKED, Session, have_dollars, unpriced_models
 from recede.cli.tables import gain, money, percent, prose, share, table, tenths, words_of
 from recede.costs import (
     CACHES,
@@ -32,7 +32,7 @@ _OPTIONAL = "mean,worst,worst moment,no cache,summaries,from cache,tokens sent,l
 def for_people(sessions: Sequence[Session], said: list[str], elongation: float) -> str:
     replays = [session.replay for session in sessions]
     costs = compare_costs(replays, elongation)
-    in_dollars = all(session.has_dollars for session in sessions)
+    in_dollars = have_dollars(sessions)
     lines = [*_verdict(costs, sessions), *_notes(costs, len(sessions), elongation, in_dollars=in_dollars)]
     lines += [*_over_limit(replays), *said, price_line(sessions)]
     return f"{_costs_table(costs, replays, in_dollars=in_dollars)}\n{prose(lines)}\n"
@@ -48,7 +48,7 @@ def price_line(sessions: Sequence[Session]) -> str:
     figures += f"; under {prices.min_cached_tokens:,} tokens no cache" + (f" ({known[0]})" if known else "")
     if any(replay.prices != prices for replay in replays):
         figures = "by the models of each session (recede prices)"
-    if not all(session.has_dollars for session in sessions):
+    if not have_dollars(sessions):
         figures = f"not known of {unpriced_models(sessions)}"
     used = dict.fromkeys(replay.cache for replay in replays)
     caches = ", ".join(next((name for name, cache in CACHES.items() if cache == one), one.rule) for one in used)
@@ -67,7 +67,7 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[s
     lines = [_paid_line(raw.cost, sessions)]
     if best is raw:
         return [*lines, "cheapest: as it was sent; masking pays off later, or never, in so short a session"]
-    cost = f"{money(best.cost)}, " if all(session.has_dollars for session in sessions) else ""
+    cost = f"{money(best.cost)}, " if have_dollars(sessions) else ""
     return [*lines, f"cheapest: {cost}{gain(best.of_raw)}: {words_of(best.policy)}"]
 
 
@@ -327,7 +327,7 @@ def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
 
 
 def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
-    in_dollars = all(session.has_dollars for session in sessions)
+    in_dollars = have_dollars(sessions)
     rows = [
         [f"{one.window}", money(one.cost.cost) if in_dollars else "-", percent(one.cost.of_raw), tenths(one.quoted)]
         for one in curve.choices

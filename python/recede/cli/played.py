@@ -145,6 +145,11 @@ class Session(NamedTuple):
 _MOST_LETTERS = 18  # of the name of a model that a line of the screen has room for
 
 
+def have_dollars(sessions: Sequence[Session]) -> bool:
+    """Whether the costs of all sessions together are known in dollars."""
+    return all(session.has_dollars for session in sessions)
+
+
 def unpriced_models(sessions: Sequence[Session]) -> str:
     """Name the first model that has no known price, and count the others: "mystery-1 and 2 more"."""
     names = list(dict.fromkeys(name for session in sessions for name in session.unpriced))
