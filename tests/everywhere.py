@@ -119,14 +119,15 @@ class Said(NamedTuple):
 
     role: str
     text: str
-    calls: tuple[tuple[str, str], ...] = ()
-    of: Result | None = None
+    calls: tuple[tuple[str, str, int], ...] = ()
+    of: str | None = None
+    is_error: bool = False
 
 
 def _own(step: Step) -> Iterator[Said]:
-    yield Said("assistant", step.text, tuple((f"c{one.number}", one.tool) for one in step.results))
+    yield Said("assistant", step.text, tuple((f"c{one.number}", one.tool, 2) for one in step.results))
     for one in step.results:
-        yield Said("tool", one.text, of=one)
+        yield Said("tool", one.text, of=f"c{one.number}", is_error=one.is_exempt)
 
 
 def _named(one: Result) -> dict[str, str]:
@@ -138,8 +139,8 @@ class Adapter:
 
     def facts(self, one: Said) -> Facts:
         if one.of is not None:
-            return Facts("tool", results=[(f"c{one.of.number}", None, len(one.text), 1, 0, one.of.is_exempt)])
-        return Facts(one.role, len(one.text), calls=[(*call, 2) for call in one.calls])
+            return Facts("tool", results=[(one.of, None, len(one.text), 1, 0, one.is_error)])
+        return Facts(one.role, len(one.text), calls=one.calls)
 
     def masked(self, one: Said, texts: Any) -> Said:
         return one._replace(text=texts[0])
@@ -274,6 +275,6 @@ def shown_in(view: Messages) -> str:
 def chars_of(messages: Messages) -> int:
     """Characters of messages, as a limit counts them."""
     if messages and isinstance(messages[0], Said):
-        names = sum(len(name) + 2 + 20 for one in messages for _, name in one.calls)
+        names = sum(len(name) + chars + 20 for one in messages for _, name, chars in one.calls)
         return names + sum(len(one.text) for one in messages)
     return recede.count_chars(messages)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from everywhere import Adapter, Said
 
 import recede
-from recede.masker import Facts, Masker
+from recede.masker import Masker
 from recede.proxy import RequestMasker
 from support import SHARED
 
@@ -85,36 +86,10 @@ def test_a_summary_leaves_what_an_option_keeps(door: Any, name: str) -> None:
         assert len(view) < len(given["messages"])  # and a summary stands for others
 
 
-class Said(NamedTuple):
-    """A message of a framework."""
-
-    role: str
-    text: str
-    call: tuple[str, str, int] | None = None
-    of: str | None = None
-
-
-class Adapter:
-    def facts(self, one: Said) -> Facts:
-        if one.of is not None:
-            return Facts("tool", results=[(one.of, None, len(one.text))])
-        return Facts(one.role, len(one.text), calls=[] if one.call is None else [one.call])
-
-    def masked(self, one: Said, texts: Any) -> Said:
-        return one._replace(text=texts[0])
-
-    def text(self, one: Said, place: int) -> str:
-        return one.text
-
-    def summary(self, text: str) -> Said:
-        return Said("user", text)
-
-
 def said(message: dict[str, Any]) -> Said:
-    call = None
-    for one in message.get("tool_calls") or ():
-        call = (one["id"], one["function"]["name"], len(one["function"]["arguments"]))
-    return Said(message["role"], message.get("content") or "", call, message.get("tool_call_id"))
+    made = [(one["id"], one["function"]) for one in message.get("tool_calls") or ()]
+    calls = tuple((call_id, called["name"], len(called["arguments"])) for call_id, called in made)
+    return Said(message["role"], message.get("content") or "", calls, message.get("tool_call_id"))
 
 
 @pytest.mark.parametrize("grows", [True, False], ids=["growing", "at_once"])
