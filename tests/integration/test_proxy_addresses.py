@@ -200,3 +200,23 @@ def test_a_dry_run_says_what_would_be_and_starts_nothing(echo: Upstream, tmp_pat
     assert "--settings" in done.stdout and "openai: https://api.openai.com, by default" in done.stdout
     done = recede_command("proxy", "--dry-run")
     assert done.returncode == 2 and b"--dry-run is for a COMMAND" in done.stderr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="recede.toml is read by Python 3.11 and later")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('[hosts."llm.example.com"]\nprovider = "of-tomorrow"', '[hosts."llm.example.com"]: there is no provider'),
+        ('[hosts."llm.example.com"]\nmaker = "zai"', "must have one line: provider"),
+        ("[proxy]\nkeep = 5\nmax-input-tokens = 0", "max-input-tokens"),
+    ],
+)
+def test_a_dry_run_refuses_the_settings_that_a_start_refuses(settings: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "recede.toml").write_text(settings)
+    environment = {"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    said = []
+    for flags in (["--dry-run"], []):
+        done = recede_command("proxy", *flags, "--", "true", **environment)
+        assert done.returncode == 2 and words in done.stderr.decode(), done.stderr
+        said.append(done.stderr)
+    assert said[0] == said[1]

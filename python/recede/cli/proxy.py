@@ -122,12 +122,13 @@ def proxy(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     plan = planned(command, environment, Path.cwd(), [*UPSTREAMS] if of_all is not None else [*typed_upstreams])
-    if dry_run:
-        _show(command, environment, plan, of_all, {**upstreams, **typed_upstreams})
-        return
-    _ask_for(plan)
     try:
         own = {"summaries": summaries is not None, "hosts": hosts_of(settings_file()), **given(options)}
+        if dry_run:
+            RequestMasker(**own)  # it raises what a start would
+            _show(command, environment, plan, of_all, {**upstreams, **typed_upstreams})
+            return
+        _ask_for(plan)
         masker = _masker(state, has_command=bool(command), **own)
     except ValueError as error:
         raise usage_error(error) from None

@@ -13,6 +13,7 @@ import click
 
 from recede._errors import meant
 from recede.cli.notices import errors_of
+from recede.reduction._kinds import PROVIDER
 from recede.reduction._policy import MEANT
 
 _MOST_BYTES = 1 << 20
@@ -134,5 +135,9 @@ def hosts_of(path: Path | None) -> dict[str, str]:
     for host, table in _table(path, _HOSTS).items():
         if not isinstance(table, dict) or list(table) != ["provider"] or not isinstance(table["provider"], str):
             raise click.UsageError(f'{path}: [{_HOSTS}."{host}"] must have one line: provider = "NAME"')
+        try:
+            PROVIDER.check("provider", table["provider"])
+        except ValueError as error:
+            raise click.UsageError(f'{path}: [{_HOSTS}."{host}"]: {error}') from None
         found[host.lower()] = table["provider"]
     return found
