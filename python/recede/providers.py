@@ -212,6 +212,12 @@ def takes_marks(provider: Provider | str) -> bool:
     return provider == "auto" or checked_provider("provider", provider).cache == "marks"
 
 
+def with_rule(provider: Provider, model: Provider) -> Provider | None:
+    """Add the rule for reasoning of a `model` that is named late; prices stay. None if nothing changes."""
+    is_new = model.verifies_reasoning and not provider.verifies_reasoning
+    return provider._replace(verifies_reasoning=True) if is_new else None
+
+
 def model_verifies(model: object) -> bool:
     """Whether a model of this name verifies its reasoning; False where nothing is named."""
     from recede._model_names import verifies_reasoning  # it takes as long to import as the rest

@@ -8,7 +8,6 @@ from itertools import groupby, islice
 from typing import Any
 
 from recede._report import BoundaryMove
-from recede.providers import Provider
 from recede.reduction._counting import counted
 from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
 from recede.reduction._masks import MaskColumns, SummaryPlace
@@ -89,12 +88,6 @@ class KnownConversation:
         self.around_chars, count = around_chars, len(self.known.messages)
         if self.options["provider"].cache == "none" and count not in self.uncached[-1:]:
             self.uncached = (*self.uncached, count)
-
-    @property
-    def verifies_reasoning(self) -> bool:
-        """Whether its provider, as far as it is named, verifies reasoning."""
-        provider = self.options.get("provider", "auto")
-        return isinstance(provider, Provider) and provider.verifies_reasoning
 
     def note_served(self) -> None:
         """Note that a request without marks was served from a cache: the later ones have one."""

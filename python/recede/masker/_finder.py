@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from recede import _engine
 from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
+from recede.providers import with_rule
 from recede.reduction._counting import has_limits
 from recede.reduction._input import not_a_list
 from recede.session._known import NEWEST, KnownMessages
@@ -191,9 +192,8 @@ class ConversationFinder(Generic[_M]):
                 options.setdefault("cold", conversation.uncached)  # so that the boundary stays
             conversation = self._again(conversation, same, options, conversation.static if static is None else static)
             same, marked = 0, []
-        elif provider is not None and provider.verifies_reasoning and not conversation.verifies_reasoning:
-            before = conversation.options["provider"]  # whose prices stay
-            options = {**conversation.options, "provider": before._replace(verifies_reasoning=True)}
+        elif provider is not None and (later := with_rule(conversation.options["provider"], provider)) is not None:
+            options = {**conversation.options, "provider": later}
             conversation = self._again(conversation, same, options, conversation.static if static is None else static)
             same, marked = 0, []
         elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._bodies import unique
 from recede._errors import TranscriptError
-from recede.providers import Provider, checked_provider, provider_of_model, saved_provider, settled, takes_marks
+from recede.providers import (
+    Provider,
+    checked_provider,
+    provider_of_model,
+    saved_provider,
+    settled,
+    takes_marks,
+    with_rule,
+)
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import block_policy, image_chars_of, own_policy, refuse_unknown
 
@@ -97,8 +105,8 @@ class HistoryOptions:
         is_open = _DESIGN not in self.given and (before == "auto" or self.is_of_response)
         if provider is None or not provider.verifies_reasoning or not is_open:
             return None
-        before = Provider.of(name()) if before == "auto" else before
-        return None if before.verifies_reasoning else self._with(before._replace(verifies_reasoning=True))
+        later = with_rule(Provider.of(name()) if before == "auto" else before, provider)
+        return None if later is None else self._with(later)
 
     def _with(self, provider: Provider) -> HistoryOptions:
         options = self.of(**{**self.given, "provider": provider})
