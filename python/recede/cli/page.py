@@ -102,7 +102,7 @@ class SessionRow(NamedTuple):
     paid: float
     masked: float
     quoted: float | None
-    of_raw: float
+    less: str  # what masking saves, in words
     has_dollars: bool = True
 
 
@@ -180,7 +180,7 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
             session.paid,
             session.would_pay(asked.masked),
             None if session.replay.misses is None else session.replay.misses.share_under(asked.masked),
-            _share(session.cost(asked.masked), session.cost("raw")),
+            gain(session.cost(asked.masked), session.cost("raw")),
             session.has_dollars,
         )
         for session in by_saving(sessions, asked)
@@ -189,24 +189,20 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
         return rows
     others = rows[_MOST_SESSIONS:]
     sums = (sum(row.paid for row in others), sum(row.masked for row in others))
-    return [*rows[:_MOST_SESSIONS], SessionRow(f"{len(others):,} others", *sums, None, _share(sums[1], sums[0]))]
-
-
-def _share(cost: float, raw: float) -> float:
-    return cost / raw if raw else 1.0
+    return [*rows[:_MOST_SESSIONS], SessionRow(f"{len(others):,} others", *sums, None, gain(sums[1], sums[0]))]
 
 
 def sessions_table(rows: Sequence[SessionRow]) -> str:
     """A row for each session: what it cost, what masking saves, and how often it would have been missed."""
     widest = max(max(row.paid, row.masked) for row in rows) or 1
     body = []
-    for name, amount, masked, quoted, of_raw, has_dollars in rows:
+    for name, amount, masked, quoted, less, has_dollars in rows:
         bars = [bar(amount / widest, "raw"), bar(min(amount, masked) / widest, "sent")]
         if masked > amount:
             more = bar((masked - amount) / widest, "more")
             bars.append(element("svg", more, x=f"{100 * amount / widest:.2f}%", overflow="visible"))
         drawn = element("svg", *bars, class_="bars", width="100%", height=8, aria_hidden="true")
-        words = money(amount) if has_dollars else "-", gain(of_raw), tenths(quoted)
+        words = money(amount) if has_dollars else "-", less, tenths(quoted)
         body.append(
             element("tr", element("th", text(name), drawn, scope="row"), *(element("td", one) for one in words))
         )

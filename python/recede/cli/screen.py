@@ -155,7 +155,8 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     in_tokens = is_plan or not raw.dollars
     more = None if in_tokens else _with_summaries(sessions, raw, masked, asked)
     sent, less = (raw.tokens, masked.tokens) if in_tokens else (raw.dollars, masked.dollars)
-    if in_tokens and not is_plan and (shares := _shares(sessions, asked)).count(0.0) == 0:
+    silent = [session for session in sessions if session.requests and not session.has_dollars]
+    if in_tokens and not is_plan and (shares := _shares(silent, asked)).count(0.0) == 0:
         sent, less = shares  # fewer tokens may cost more
     saves = less < (1 - _LEAST) * sent
     has_results = any(session.results for session in sessions if session.requests)
@@ -167,7 +168,7 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     rows = _token_rows(raw, masked, asked) if in_tokens else _rows(raw, masked, more, is_logged=is_logged)
     if in_tokens and any(session.has_dollars for session in sessions):
         rows += ["", f"  at API prices: {money(raw.dollars)}; {money(masked.dollars)} masked when it pays"]
-    lines += [_head(sessions), "", *rows, "", *_without_dollars(sessions, asked), *_quoted(sessions, masked, asked)]
+    lines += [_head(sessions), "", *rows, "", *_without_dollars(silent, asked), *_quoted(sessions, masked, asked)]
     if saves:
         lines += [*_saved_by(sessions, asked, in_tokens=in_tokens), *_to_type(sessions, asked, is_plan=is_plan)]
     end = _end(asked, is_said=not (saves or has_results))
@@ -209,7 +210,7 @@ def _rows(raw: Choice, masked: Choice, more: Choice | None, *, is_logged: bool) 
     for words, one in (("masked when it pays", masked), ("with summaries of old turns too", more)):
         if one is not None:
             quoted = "" if one.quoted is None else f"   quoted in {tenths(one.quoted)}"
-            less = gain(one.dollars / raw.dollars if raw.dollars else 1.0)
+            less = gain(one.dollars, raw.dollars)
             lines.append(f"  {words:31} {money(one.dollars):>11}   {less:9}{quoted}".rstrip())
     return lines
 
@@ -217,7 +218,7 @@ def _rows(raw: Choice, masked: Choice, more: Choice | None, *, is_logged: bool) 
 def _token_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
     """A line for each choice where dollars are not known, or not paid: tokens and share of the context window."""
     window = asked.context_window or next((size for size in _WINDOWS if raw.largest <= size), raw.largest)
-    less = gain(masked.tokens / raw.tokens if raw.tokens else 1.0)
+    less = gain(masked.tokens, raw.tokens)
     fullest = [f"{percent(choice.largest / window):>18}" for choice in (raw, masked)]
     return [
         f"{'tokens':>41}{f'fullest, of {compact(window)}':>30}{'quoted':>9}",
@@ -226,14 +227,13 @@ def _token_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
     ]
 
 
-def _without_dollars(sessions: Sequence[Session], asked: Asked) -> list[str]:
+def _without_dollars(silent: Sequence[Session], asked: Asked) -> list[str]:
     """Lines on sessions whose models have no known price: how many, which models, their tokens and what they save."""
-    silent = [session for session in sessions if session.requests and not session.has_dollars]
     if not silent:
         return []
     raw, masked = (sum(session.tokens(policy) for session in silent) for policy in ("raw", asked.masked))
     cost, less = _shares(silent, asked)
-    fewer, cheaper = gain(masked / raw if raw else 1.0), gain(less / cost if cost else 1.0)
+    fewer, cheaper = gain(masked, raw), gain(less, cost)
     return [
         f"  no dollars {counted(len(silent), 'session')}: no price is known of {unpriced_models(silent)}",
         f"{'':13}(--prices FILE gives one); {compact(raw)} tokens; masked, tokens are",
@@ -241,9 +241,8 @@ def _without_dollars(sessions: Sequence[Session], asked: Asked) -> list[str]:
     ]
 
 
-def _shares(sessions: Sequence[Session], asked: Asked) -> tuple[float, float]:
-    """What the requests cost raw and masked at the usual prices, of which the share alone is known."""
-    silent = [session for session in sessions if session.requests and not session.has_dollars]
+def _shares(silent: Sequence[Session], asked: Asked) -> tuple[float, float]:
+    """What sessions without dollars cost raw and masked at the usual prices: only the share of them is known."""
     raw, masked = (sum(session.cost(policy) for session in silent) for policy in ("raw", asked.masked))
     return raw, masked
 
@@ -316,7 +315,7 @@ def _summaries(sessions: Sequence[Session], raw: Choice, more: Choice, asked: As
     advised = _advised([session for session in sessions if not session.is_plan], asked, summarizes=True)
     longer = more.dollars * (1 + asked.elongation)
     said = f"With an API key; {money(more.summaries)} of it is for the model that reads old turns. "
-    share = gain(longer / raw.dollars)
+    share = gain(longer, raw.dollars)
     said += f"{percent(asked.elongation)} more turns, as in research, make it {money(longer)}, {share}."
     lines = wrap(said, COLUMNS - 13)
     if any(one.line.endswith("f)") for one in advised):

@@ -67,8 +67,9 @@ def tenths(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def gain(of_raw: float) -> str:
-    """How much less, or more, or how many times as much something costs: below half a percent it is nothing."""
+def gain(cost: float, raw: float = 1.0) -> str:
+    """Say how much less or more `cost` is than `raw`, or how many times as much; under half a percent is nothing."""
+    of_raw = cost / raw if raw else 1.0
     if of_raw >= 2:
         return f"{of_raw:.1f} times"
     if abs(1 - of_raw) < 0.005:
