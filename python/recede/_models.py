@@ -376,16 +376,18 @@ class UnknownModels:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def note(self, model: str, provider: str | None) -> None:
-        """Log once that a provider's usual prices are used for this model; None: it has no prices in dollars."""
+    def note(self, model: str, provider: str = "") -> None:
+        """Log once that a model has no known prices: its cache costs what is usual for `provider`, it has no dollars.
+
+        Without a provider it is the dollars alone that are not known.
+        """
         if model not in self.names and len(self.names) < _MOST_UNKNOWN:
             import logging  # lazily: it takes longer to import than the prices
 
             self.names.append(model)
-            taken = (
-                "its requests are counted in tokens" if provider is None else f"those usual for {provider} are taken"
-            )
-            logging.getLogger("recede").warning("the prices of %s are not known: %s", named(model), taken)
+            cache = f"its cache is taken to cost what is usual for {provider}"
+            said = cache if provider else "its requests are counted in tokens alone"
+            logging.getLogger("recede").warning("the prices of %s are not known: %s", named(model), said)
 
 
 def named(model: str) -> str:

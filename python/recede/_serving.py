@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recede._hosts import TITLES, Host, host_row
-from recede._models import USUAL_MODELS, model_row, named
+from recede._models import model_row, named
 from recede.providers import MARKED, PROVIDERS, UNKNOWN, Provider, checked_provider, lifetime, provider_of_model
 
 # Makers of hosts whose provider has another name.
@@ -49,10 +49,8 @@ class Serving(NamedTuple):
         return self.provider._replace(cache="prefix")
 
     def is_priced(self, model: str) -> bool:
-        """Whether requests have a price in dollars: that of the model, or what is usual for a provider."""
-        if model_row(model, host=self.provider.name) is not None:
-            return True
-        return self.provider.name in USUAL_MODELS and not self.is_assumed and not is_local(self.url)
+        """Whether requests may have a price in dollars: of other names than those of the table not on this network."""
+        return model_row(model, host=self.provider.name) is not None or not is_local(self.url)
 
     def marked(self, model: str, is_for_an_hour: bool = False) -> Serving:
         """The same for a request that has marks, where they count: also where nothing else is known."""

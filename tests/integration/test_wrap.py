@@ -420,7 +420,7 @@ def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) 
     with serving(*[text("Done.")] * 20) as server:
         models_of(server, messages_of("anthropic", 70), ["no-such-model", "claude-opus-5", "no-such-model"])
     assert [line for line in caplog.messages if "prices" in line] == [
-        "the prices of 'no-such-model' are not known: those usual for anthropic are taken"
+        "the prices of 'no-such-model' are not known: its cache is taken to cost what is usual for anthropic"
     ]
 
 

@@ -132,7 +132,8 @@ def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) 
         mask(masker, json.dumps(named).encode(), "/v1/chat/completions")
     mask(masker, json.dumps({**json.loads(chat(3)), "model": "gpt-5.4"}).encode(), "/v1/chat/completions")
     assert masker.unknown_models.names == ["gpt-of-\ntomorrow"]
-    assert caplog.messages == ["the prices of 'gpt-of-\\ntomorrow' are not known: those usual for openai are taken"]
+    said = "the prices of 'gpt-of-\\ntomorrow' are not known: its cache is taken to cost what is usual for openai"
+    assert caplog.messages == [said]
 
 
 @pytest.mark.parametrize(

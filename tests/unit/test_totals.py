@@ -181,7 +181,7 @@ def test_a_loss_is_called_one() -> None:
     assert "about $0.00 of $1.00" in totals.sentence()
 
 
-def test_a_model_without_prices_is_reported_and_takes_the_usual_ones(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_model_without_prices_is_reported_and_has_no_dollars(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     played = Played()
     hostile = "\x1b[2J\u202e\ud800<b>"
@@ -190,10 +190,11 @@ def test_a_model_without_prices_is_reported_and_takes_the_usual_ones(caplog: pyt
     shown = played.totals.shown()
     assert shown["unknown_models"] == ["claude-of-tomorrow", hostile]
     lines = [record.getMessage() for record in caplog.records]
-    assert len(lines) == 2 and "prices of 'claude-of-tomorrow' are not known: those usual for anthropic" in lines[0]
+    assert len(lines) == 2 and "prices of 'claude-of-tomorrow' are not known: its requests are counted" in lines[0]
+    assert 0 < played.totals.sums.paid_usd < played.paid["sent"] / 2  # of the one that is known
     for text in (*lines, played.totals.sentence()):
         assert text.isascii() and text.isprintable()
-    assert "assumed prices: 'claude-of-tomorrow'" in played.totals.sentence()
+    assert "in tokens alone, without known prices: 'claude-of-tomorrow'" in played.totals.sentence()
     json.dumps(shown).encode()
     for number in range(100):
         played.send(request("Go.", 0, 0), answers=f"m{number}")
@@ -205,7 +206,7 @@ def test_a_model_without_prices_is_reported_and_takes_the_usual_ones(caplog: pyt
     [
         ("https://api.deepseek.com/anthropic", "claude-opus-4-8", 0.66),  # that host serves another model by this name
         ("https://api.anthropic.com", "claude-opus-4-8", 5.0),
-        ("https://api.anthropic.com", "claude-of-tomorrow", 3.0),
+        ("https://api.anthropic.com", "claude-of-tomorrow", 0.0),
         ("https://api.z.ai/api/anthropic", "glm-of-tomorrow", 0.0),
         ("https://llm.example.com", "of-tomorrow", 0.0),
         ("http://127.0.0.1:4000", "of-tomorrow", 0.0),

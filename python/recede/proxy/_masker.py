@@ -63,7 +63,7 @@ class MaskedRequest(NamedTuple):
         model: the model that the request names; None if it names none.
         agent: the agent that its User-Agent names, such as ``"Claude Code"``; None if it is not known.
         asked: the summary of old turns that would pay from now on, if the masker has ``summaries``; else None.
-        is_priced: whether requests of its kind have a price in dollars that is known, or usual.
+        is_priced: whether it may have a price in dollars: a model that is not in the table has none on this network.
         around_chars: characters of system prompt and tools, where a request is taken to have no cache; else 0.
         masked_count: masked observations.
         chars_before: characters of the history.

@@ -9,7 +9,7 @@ from typing import Any
 from recede._agents import AGENTS
 from recede._models import UnknownModels, model_row, named
 from recede._usage import LoggedUsage
-from recede.costs import PRESETS, Prices, model_prices
+from recede.costs import Prices, model_prices
 from recede.proxy._masker import MaskedRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
@@ -74,17 +74,11 @@ class ConversationTotals:
 class Totals:
     """Counts requests. With `is_observing` they were sent raw, and what masking would have saved is estimated.
 
-    Models without prices are added to `unknown_models`. All requests are of an agent in this `folder`, if one is given;
-    `compacts` says whether that agent compacts its conversations.
+    All requests are of an agent in this `folder`, if one is given; `compacts` says whether that agent compacts its
+    conversations.
     """
 
-    def __init__(
-        self,
-        is_observing: bool = False,
-        unknown_models: UnknownModels | None = None,
-        folder: str = "",
-        compacts: bool = False,
-    ) -> None:
+    def __init__(self, is_observing: bool = False, folder: str = "", compacts: bool = False) -> None:
         self.is_observing = is_observing
         self.since = time.time()
         self.sums = RequestSums()
@@ -92,7 +86,6 @@ class Totals:
         self.errors = 0
         self.faults = 0
         self.version = 0  # grows with each change
-        self._unknown_models = unknown_models or UnknownModels()
         self._unpriced = UnknownModels()
         self._has_plans = False  # whether requests were of a subscription
         self.conversations: dict[int, ConversationTotals] = {}
@@ -222,17 +215,12 @@ class Totals:
         )
 
     def _prices(self, model: str, masked: MaskedRequest) -> tuple[Prices, float]:
-        """Find the prices of a model, else those usual for its provider or none, and the price of one-hour writes."""
-        found = model_prices(model, host=masked.cache)
+        """Find the prices of a model, and that of one-hour writes; 0 where nobody knows them."""
+        found = model_prices(model, host=masked.cache) if masked.is_priced else None
         if found is not None:
             return found.prices, found.write_1h
-        provider = masked.provider or ""
-        if not masked.is_priced or provider not in PRESETS:
-            self._unpriced.note(model, None)
-            return _NO_DOLLARS, 0.0
-        self._unknown_models.note(model, provider)
-        hour = PRESETS["anthropic_1h" if provider == "anthropic" else provider]
-        return PRESETS[provider], hour.write
+        self._unpriced.note(model)
+        return _NO_DOLLARS, 0.0
 
     def _read_more(self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage, raw: int) -> int:
         """Estimate how many more tokens the raw request would read from the cache than the view does."""
@@ -255,7 +243,7 @@ class Totals:
             "errors": self.errors,
             "faults": self.faults,
             "totals": self.sums.shown(),
-            "unknown_models": [*self._unknown_models.names, *self._unpriced.names],
+            "unknown_models": self._unpriced.names,
             "conversations": [one.shown() for one in reversed(self.conversations.values())],
         }
 
@@ -273,10 +261,8 @@ class Totals:
         sums = self.sums
         if not sums.requests:
             return "no requests with a history"
-        names = ", ".join(map(named, self._unknown_models.names))
-        unknown = f"; at assumed prices: {names}" if names else ""
-        if self._unpriced.names:
-            unknown += f"; in tokens alone, without known prices: {', '.join(map(named, self._unpriced.names))}"
+        names = ", ".join(map(named, self._unpriced.names))
+        unknown = f"; in tokens alone, without known prices: {names}" if names else ""
         unknown += "; no dollars for a subscription" if self._has_plans else ""
         has_dollars = bool(sums.raw_usd) or not (self._unpriced.names or self._has_plans)
         saved, part = sums.raw_tokens - sums.sent_tokens, sums.sent_tokens / max(1, sums.raw_tokens)

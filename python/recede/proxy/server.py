@@ -96,7 +96,7 @@ class Proxy:
         summaries: str = "",
     ) -> None:
         """Take the settings; `start` begins to listen."""
-        self.totals = Totals(observe, masker.unknown_models, folder, compacts=agent is not None and agent.compacts)
+        self.totals = Totals(observe, folder, compacts=agent is not None and agent.compacts)
         self.url = ""  # where it listens, once it does
         self._masker = masker
         chosen = {name: (upstreams or {}).get(name) or upstream or url for name, url in UPSTREAMS.items()}
