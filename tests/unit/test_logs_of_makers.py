@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
@@ -136,6 +137,23 @@ def test_a_replay_of_a_name_that_nobody_knows_shows_no_dollar(options: tuple[str
     assert options == ("--check",) or "no price is known of of-tomorrow" in said, "a line says it without -v"
 
 
+def test_a_replay_in_python_of_an_unknown_name_has_no_dollars() -> None:
+    unknown, known = (transcripts.read(log_of(name, "zai", "zai", SATURDAY)[0]) for name in ("of-tomorrow", "glm-5.3"))
+    replays = [costs.replay_transcript(one, ["break_even:window=5"]) for one in (unknown, known)]
+    for some, has_dollars in (([replays[0]], False), ([replays[1]], True), (replays, False)):
+        for one in costs.compare_costs(some):
+            assert [isinstance(usd, float) for usd in (one.cost, one.cost_uncached, one.summary_cost)] == [
+                has_dollars
+            ] * 3
+            assert one.usage.sent_chars > 0 and one.of_raw > 0
+    assert replays[0].costs[1].of_raw < 0.99 and replays[0].cheapest.policy == "break_even:window=5"
+    check = costs.check_bill(unknown)
+    assert check is not None and check.logged.sent_tokens > 0
+    assert check.logged.cost == check.estimated.cost == 0 and check.logged.unpriced == check.logged.requests
+    own = {"of-tomorrow": costs.MODELS["glm-5.3"]}
+    assert costs.replay_transcript(unknown, ["break_even:window=5"], own_prices=own).costs == replays[1].costs
+
+
 def test_a_replay_of_a_name_that_nobody_knows_has_null_for_dollars(tmp_path: Path) -> None:
     report = json.loads(replayed(tmp_path, {"of-tomorrow": "our-host"}, "--policy", "sliding:window=5", "--json"))
     for part in (report["total"], *report["histories"]):
@@ -166,3 +184,6 @@ def test_a_model_that_is_free_costs_nothing(tmp_path: Path) -> None:
     assert costs.model_prices("some-maker/of-tomorrow:free", own) is costs.MODELS["gpt-4o"]
     said = replayed(tmp_path, {"some-maker/of-tomorrow:free": "openrouter"})
     assert "at API prices: $0.00; $0.00 masked" in said and "no dollars" not in said
+    table = replayed(tmp_path, {"m:free": "openrouter"}, "--all")
+    shares = {row[2]: int(row[1]) for row in re.finditer(r"\$0\.00 +(\d+) %.* ([a-z_]+\S*)$", table, re.MULTILINE)}
+    assert shares["raw"] == 100 and shares["sliding:window=5"] < 60, "the share of the tokens"

@@ -14,7 +14,6 @@ from recede.costs import (
     PRESETS,
     SYSTEM_CHARS,
     Bill,
-    BillCheck,
     PolicyCost,
     Quotation,
     Replay,
@@ -32,10 +31,9 @@ _OPTIONAL = "mean,worst,worst moment,no cache,summaries,from cache,tokens sent,l
 def for_people(sessions: Sequence[Session], said: list[str], elongation: float) -> str:
     replays = [session.replay for session in sessions]
     costs = compare_costs(replays, elongation)
-    in_dollars = have_dollars(sessions)
-    lines = [*_verdict(costs, sessions), *_notes(costs, len(sessions), elongation, in_dollars=in_dollars)]
+    lines = [*_verdict(costs, sessions), *_notes(costs, len(sessions), elongation)]
     lines += [*_over_limit(replays), *said, price_line(sessions)]
-    return f"{_costs_table(costs, replays, in_dollars=in_dollars)}\n{prose(lines)}\n"
+    return f"{_costs_table(costs, replays)}\n{prose(lines)}\n"
 
 
 def price_line(sessions: Sequence[Session]) -> str:
@@ -67,11 +65,11 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[s
     lines = [_paid_line(raw.cost, sessions)]
     if best is raw:
         return [*lines, "cheapest: as it was sent; masking pays off later, or never, in so short a session"]
-    cost = f"{money(best.cost)}, " if have_dollars(sessions) else ""
+    cost = "" if best.cost is None else f"{money(best.cost)}, "
     return [*lines, f"cheapest: {cost}{gain(best.of_raw)}: {words_of(best.policy)}"]
 
 
-def _paid_line(raw_cost: float, sessions: Sequence[Session]) -> str:
+def _paid_line(raw_cost: float | None, sessions: Sequence[Session]) -> str:
     """What was paid, beside the estimate that all costs of a table are compared with."""
     amount, is_logged = sum(session.paid for session in sessions), any(session.is_logged for session in sessions)
     if silent := [session for session in sessions if not session.has_dollars]:
@@ -82,12 +80,12 @@ def _paid_line(raw_cost: float, sessions: Sequence[Session]) -> str:
     return f"you paid: {money(amount)}{source}"
 
 
-def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float, *, in_dollars: bool) -> list[str]:
+def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
     raw, best = costs[0], cheapest_policy(costs)
     lines = []
     if best.usage.summary_calls:
         calls = f"{counted(best.usage.summary_calls, 'call')} of a model"
-        calls += f" for {money(best.summary_cost)}" if in_dollars else ""
+        calls += "" if best.summary_cost is None else f" for {money(best.summary_cost)}"
         more = f"too: {percent(elongation)} more" if elongation else "is not (--set elongation=0.15 charges it)"
         lines.append(
             f"summaries: {calls} are included; that agents with summaries take more turns, 13 to 18 % in the "
@@ -111,8 +109,8 @@ def _over_limit(replays: Sequence[Replay]) -> list[str]:
     return lines
 
 
-def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay], *, in_dollars: bool) -> str:
-    sessions, shares = len(replays), quoted_shares(replays)
+def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> str:
+    sessions, shares, in_dollars = len(replays), quoted_shares(replays), costs[0].cost is not None
     columns = [
         ("choice", [words_of(cost.policy) for cost in costs]),
         ("tokens sent", [f"{approx_tokens(cost.usage.sent_chars):,}" for cost in costs]),
@@ -144,13 +142,12 @@ def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay], *, in
 
 
 def session_as_json(session: Session, elongation: float) -> dict[str, Any]:
-    report = costs_as_json(compare_costs([session.replay], elongation), in_dollars=session.has_dollars)
+    report = costs_as_json(compare_costs([session.replay], elongation))
     return {**report, "quoted": quoted_shares([session.replay]), "misses": misses_as_json(session)}
 
 
-def costs_as_json(costs: tuple[PolicyCost, ...], *, in_dollars: bool) -> dict[str, Any]:
-    unknown = {} if in_dollars else dict.fromkeys(("cost", "cost_uncached", "summary_cost"))
-    policies = [{**cost._asdict(), "usage": cost.usage._asdict(), **unknown} for cost in costs]
+def costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
+    policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
     return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}
 
 
@@ -192,7 +189,7 @@ def logged_lines(sessions: Sequence[Session], system_chars: int) -> list[str]:
 def check_text(sessions: Sequence[Session]) -> str:
     """A row for each session with logged usage, their sum, and the reasons of those that are far off."""
     found = [
-        (session.name, _checked(session.log.timed), _checked(session.log.as_logged))
+        (session.name, session.log.timed, session.log.as_logged)
         for session in sessions
         if session.log is not None and session.log.timed is not None and session.log.as_logged is not None
     ]
@@ -220,12 +217,6 @@ _WORDS = (
     "read, not read, output, cost: estimated against logged, the cache by its rule and the time stamps alone;",
     "as served: the cost where the cache is also as cold as the log shows.",
 )
-
-
-def _checked(check: BillCheck) -> BillCheck:
-    """A check without the dollars that nobody knows."""
-    both = [bill._replace(cost=0.0) if check.prices.unpriced else bill for bill in (check.logged, check.estimated)]
-    return check._replace(logged=both[0], estimated=both[1])
 
 
 def _check_row(name: str, error: float, half: float | None, paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
@@ -327,10 +318,8 @@ def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
 
 
 def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
-    in_dollars = have_dollars(sessions)
     rows = [
-        [f"{one.window}", money(one.cost.cost) if in_dollars else "-", percent(one.cost.of_raw), tenths(one.quoted)]
-        for one in curve.choices
+        [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
     ]
     drawn = table(["window", "cost", "of raw", "quoted"], rows)
     [raw] = compare_costs([session.under(["raw"]).replay for session in sessions])
@@ -348,12 +337,12 @@ def advice(curve: WindowCurve) -> str:
     return f"window: no advice: it needs a saving, and five sessions with 30 results or more, here are {curve.sessions}"
 
 
-def curve_as_json(curve: WindowCurve, *, in_dollars: bool) -> dict[str, Any]:
+def curve_as_json(curve: WindowCurve) -> dict[str, Any]:
     best = curve.advised()
     windows = [
         {
             "window": one.window,
-            "cost": one.cost.cost if in_dollars else None,
+            "cost": one.cost.cost,
             "of_raw": one.cost.of_raw,
             "quoted": one.quoted,
         }

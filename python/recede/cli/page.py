@@ -180,7 +180,7 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
             session.paid,
             session.would_pay(asked.masked),
             None if session.replay.misses is None else session.replay.misses.share_under(asked.masked),
-            gain(session.cost(asked.masked), session.cost("raw")),
+            gain(session.of_raw(asked.masked)),
             session.has_dollars,
         )
         for session in by_saving(sessions, asked)

@@ -104,7 +104,7 @@ class Session(NamedTuple):
 
     @property
     def has_dollars(self) -> bool:
-        return not self.unpriced
+        return self.replay.has_dollars
 
     @property
     def paid(self) -> float:
@@ -115,13 +115,18 @@ class Session(NamedTuple):
 
     def would_pay(self, policy: str, *, of_summaries: bool = False) -> float:
         """The cost that it would have had, or its summaries: the share of raw as replayed, of what was paid."""
-        raw, cost = self.cost("raw"), self.cost(policy, of_summaries=of_summaries)
-        return self.paid * (cost / raw if raw else float(not of_summaries))
+        raw = self.cost("raw")
+        return self.paid * (self.cost(policy, of_summaries=of_summaries) / raw) if raw else 0.0
 
     def cost(self, policy: str, *, of_summaries: bool = False) -> float:
         """The cost under a policy as replayed, or that of its summaries alone."""
         usage, both = self.played(policy).usage, (self.replay.prices, self.replay.summary_prices)
         return usage.summary_cost(both[1] or both[0]) if of_summaries else usage.cost(*both)
+
+    def of_raw(self, policy: str) -> float:
+        """The share of raw that it costs under a policy; of its tokens where raw costs nothing."""
+        raw = self.cost("raw")
+        return self.cost(policy) / raw if raw else self.tokens(policy) / (self.tokens("raw") or 1.0)
 
     def tokens(self, policy: str) -> float:
         return self.played(policy).usage.sent_chars / CHARS_PER_TOKEN
@@ -223,7 +228,7 @@ def _session(plan: Plan, history: InputHistory) -> Session:
         log = logged(transcript, plan.asked.own_prices, is_checked=plan.asked.check)
         if transcript.format == "claude_code":
             log = log._replace(plan=plan.claude_plan)
-        prices = log.prices if price.prices is None else log.prices._replace(prices=price.prices)
+        prices = log.prices if price.prices is None else log.prices._replace(prices=price.prices, unpriced=())
         how |= {"prices": prices, "with_misses": transcript.has_texts, "pauses": settings.pauses}
         replayed = replay_transcript(transcript, policies, **how)
     raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)

@@ -156,11 +156,10 @@ def _damaged(played: Played) -> str:
 def _print_json(plan: Plan, played: Played, curve: WindowCurve) -> None:
     shown = [(history, session.under(plan.policies)) for history, session in played.shown]
     replays, elongation = [session.replay for _, session in shown], plan.asked.settings.elongation
-    in_dollars = all(session.has_dollars for _, session in shown)
-    total = {"histories": len(shown), **costs_as_json(compare_costs(replays, elongation), in_dollars=in_dollars)}
+    total = {"histories": len(shown), **costs_as_json(compare_costs(replays, elongation))}
     total["quoted"] = quoted_shares(replays)
     if plan.asked.curve:
-        total["curve"] = curve_as_json(curve, in_dollars=in_dollars)
+        total["curve"] = curve_as_json(curve)
     write_report([(history, session_as_json(one, elongation)) for history, one in shown], total, played.failed)
 
 

@@ -51,8 +51,10 @@ def words_of(policy: str) -> str:
     return words + (", with a mark" if values.get("cache_breakpoint") == "boundary" else "")
 
 
-def money(amount: float) -> str:
-    """An amount with two decimals, or as many as a small one needs."""
+def money(amount: float | None) -> str:
+    """An amount with two decimals, or as many as a small one needs; a dash where it is not known."""
+    if amount is None:
+        return "-"
     if amount and abs(amount) < 0.01:
         return f"${amount:.2g}" if abs(amount) >= 0.0001 else f"${amount:.1e}"
     return f"${amount:,.2f}"

@@ -87,7 +87,8 @@ def replay_transcript(
 
     Returns:
         A `Replay` of all contexts, one after the other; those without logged usage count four characters a token.
-        `ReplayedTurn.messages` counts the messages of the transcript, of the history of its branch.
+        `ReplayedTurn.messages` counts the messages of the transcript, of the history of its branch. A session with a
+        model that has no known price has shares, and no dollars (`Replay.has_dollars`).
 
     Raises:
         ValueError: `pauses` is unknown, or texts are needed that were left out (`Transcript.has_texts`).
@@ -121,7 +122,7 @@ def replay_transcript(
         for parts in zip(*(played.policies for played in replays), strict=True)
     )
     misses = Misses.total(played.misses for played in replays if played.misses is not None) if with_misses else None
-    return replays[0]._replace(misses=misses, policies=tuple(joined))
+    return replays[0]._replace(misses=misses, policies=tuple(joined), has_dollars=not found.unpriced)
 
 
 def _placed(played: Replay, context: Transcript) -> Replay:
@@ -149,7 +150,7 @@ def check_bill(
         pauses: as for `replay_transcript`; ``"timed"`` predicts from time stamps what the cache served.
 
     Returns:
-        A `BillCheck`; None if the log has no usage.
+        A `BillCheck`; None if the log has no usage. Its bills have no dollars if a model has no known price.
 
     Raises:
         ValueError: `pauses` is unknown.
@@ -174,10 +175,15 @@ def check_bill(
             unplayed += 1
     if not pairs:
         return None
+    bills = (
+        logged_bill((request for _, request, _ in pairs), own_prices, found.prices),
+        Bill.total(_estimated(turn, found.prices) for turn, _, _ in pairs),
+    )
+    logged, estimated = (one._replace(cost=0.0, unpriced=len(pairs)) if found.unpriced else one for one in bills)
     errors = [abs(_tokens(turn.view_chars) / max(1, usage.sent_tokens) - 1) for turn, _, usage in pairs]
     return BillCheck(
-        logged=logged_bill((request for _, request, _ in pairs), own_prices, found.prices),
-        estimated=Bill.total(_estimated(turn, found.prices) for turn, _, _ in pairs),
+        logged=logged,
+        estimated=estimated,
         input_error=sum(errors) / len(errors),
         second_half_error=_second_half(transcript),
         prices=found,

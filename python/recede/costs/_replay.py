@@ -72,6 +72,7 @@ class Replay(NamedTuple):
         summary_prices: the prices of the summarizing model; None: the same.
         cache: how the provider caches prompts.
         misses: what the requests quote from results, if that was asked for.
+        has_dollars: False where a model has no known price: `prices` are good for shares alone.
 
     Example:
         >>> import recede
@@ -89,6 +90,7 @@ class Replay(NamedTuple):
     summary_prices: Prices | None = None
     cache: Cache = CACHES["anthropic"]
     misses: Misses | None = None
+    has_dollars: bool = True
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
@@ -98,7 +100,8 @@ class Replay(NamedTuple):
     @property
     def usage(self) -> ReplayUsage:
         """The usage under each policy, in sum."""
-        return ReplayUsage({one.policy: one.usage for one in self.policies}, self.prices, self.summary_prices)
+        usage = {one.policy: one.usage for one in self.policies}
+        return ReplayUsage(usage, self.prices, self.summary_prices, self.has_dollars)
 
     @property
     def cheapest(self) -> PolicyCost:
