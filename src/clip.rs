@@ -112,11 +112,6 @@ fn digits_of(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Whether decoded text was cut before: a marker is in its middle.
-pub fn is_clipped(text: &[u8]) -> bool {
-    middle_marker(text).is_some()
-}
-
 /// The handle of an observation; of one that was cut before, that of the whole text, if its marker names it.
 pub(crate) fn handle_of_whole(id: &[u8], text: &[u8]) -> Handle {
     let digits = |marker: &[u8]| marker[..marker.len() - TAIL.len()].last_chunk().copied();

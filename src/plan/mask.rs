@@ -3,7 +3,7 @@
 use super::context::{PlanContext, facts, sizes};
 use super::masked::Masked;
 use super::stay::StayingTools;
-use crate::clip::{Clip, is_clipped};
+use crate::clip::Clip;
 use crate::dispatch::has_dispatch;
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::turns::Turns;
@@ -90,8 +90,7 @@ impl<'a> Masker<'a> {
         })
     }
 
-    /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut by another, and has no images or dispatch
-    /// blocks.
+    /// Whether an observation may be cut: it is text, not exempt, no placeholder, and has no images or dispatch blocks.
     fn may_clip(&self, result: usize, text: usize) -> bool {
         let PlanContext { outline, source, policy, .. } = self.context;
         let facts = &outline.results[text];
@@ -99,9 +98,6 @@ impl<'a> Masker<'a> {
             && facts.images == 0
             && !self.is_exempt(result)
             && !self.placeholder.is_placeholder(outline, source, text)
-            && {
-                let text = source.observation(outline, text);
-                !(is_clipped(&text) || (policy.text.keeps_dispatch && has_dispatch(&text)))
-            }
+            && !(policy.text.keeps_dispatch && has_dispatch(&source.observation(outline, text)))
     }
 }

@@ -37,6 +37,8 @@ _PLACEHOLDERS = (
     "[observation masked — 3 lines, 1 images omitted]",
     "[dispatch output masked — 90 chars]\nBEGIN_DISPATCH_RESULT\nok\nEND_DISPATCH_RESULT",
     "[observation masked — many chars]",
+    "x" * 150 + "[… 5 chars omitted …]" + "x" * 150,
+    "x" * 80 + "[… 5 chars omitted, recall 0123456789ab …]" + "x" * 79,
 )
 
 _DISPATCH_PIECES = (

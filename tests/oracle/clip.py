@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from oracle.handle import middle_marker
 from oracle.placeholder import Masked
 
 _MARKER = "[… {} chars omitted{} …]"
@@ -19,11 +18,6 @@ def clip(text: str, max_chars: int, image_chars: int = 0, recall: str | None = N
     at_end = kept // 2 if kept < len(text) else 0
     beginning, end = slice(0, kept - at_end), slice(len(text) - at_end, len(text))
     return Masked((beginning, marker, end), text[beginning] + marker + text[end], is_clipped=True)
-
-
-def is_clipped(text: str) -> bool:
-    """Whether a text was cut before: it has a marker in its middle."""
-    return middle_marker(text) is not None
 
 
 def shorter(chars: int, share: int, cost: int) -> int:

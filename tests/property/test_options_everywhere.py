@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from everywhere import DOORS, Request, Steps, Told, by_reduce, chars_of, messages_of, shown_in, steps
+from everywhere import DOORS, Request, Result, Step, Steps, Told, by_reduce, chars_of, messages_of, shown_in, steps
 from promises import (
     ALIKE,
     BOUNDARY,
@@ -233,3 +233,12 @@ def test_an_exempt_result_of_a_hidden_call_is_shown_when_it_comes(door: str) -> 
                 session.append(message)
                 view = session.view()
         assert ('"c1"' in json.dumps(view)) is (late in history) and (late in view) is (late in history)
+
+
+@pytest.mark.parametrize(("options", "most"), [({"max_input_tokens": 2_000}, 4_000), ({"max_result_chars": 900}, 900)])
+@pytest.mark.parametrize("marker", ["[… 5 chars omitted …]", "[… 5 chars omitted, recall 3f9c2a1b07de …]"])
+@pytest.mark.parametrize(("door", "shape"), CELLS)
+def test_a_text_like_a_cut_is_cut(door: str, shape: str, marker: str, options: dict[str, Any], most: int) -> None:
+    text = "x" * 200_000 + marker + "x" * 200_000
+    for request in DOORS[door][0]([Step("I look.", (Result(1, "run", text, False),))], shape, options):
+        assert chars_of(request.view) - chars_of(request.history) == most - len(text)

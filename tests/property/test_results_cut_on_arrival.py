@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import own_options
 
 import recede
-from oracle.clip import clip, is_clipped
+from oracle.clip import clip
 from recede.masker import Masker
 from recede.store import TurnStore
 from support import call, handle_of, result, unmarked, user
@@ -33,7 +33,7 @@ def session_of(texts: list[str]) -> list[Any]:
 
 def cut(text: str, max_chars: int, id: str | None = None) -> str:
     """The definition."""
-    if len(text) <= max_chars or is_clipped(text) or recede.designs.mask_observation(text) == text:
+    if len(text) <= max_chars or recede.designs.mask_observation(text) == text:
         return text
     return str(clip(text, max_chars, recall=None if id is None else handle_of(id, text)).text)
 

@@ -79,13 +79,16 @@ def test_a_clip_names_its_result_where_a_placeholder_does(placeholder: str, hand
     shown = view.messages[-1]["content"]
     marker = f"[… {{}} chars omitted, recall {handle_of('1', 'x' * 900)} …]" if handles else "[… {} chars omitted …]"
     assert len(shown) == 100 and shown.strip("x") == marker.format(900 - shown.count("x"))
-    # Known whoever cut it.
-    again = reduce(view.messages, max_input_chars=100, clip_results=60, fill=None)
+    # What it was cut to is no longer than that, whoever cut it; a shorter cut names the same result.
+    again = reduce(view.messages, max_input_chars=100, clip_results=100, fill=None)
     assert again.messages[-1] == view.messages[-1]
+    again = reduce(view.messages, max_input_chars=100, clip_results=80, fill=None, placeholder=placeholder)
+    assert len(again.messages[-1]["content"]) == 80
+    assert (handle_of("1", "x" * 900) in again.messages[-1]["content"]) is handles
 
 
 @pytest.mark.parametrize(
-    ("marker", "is_clip"),
+    ("marker", "is_named"),
     [
         ("[… 900 chars omitted, recall 3f9c2a1b07de …]", True),
         ("[… 900 chars omitted, recall 000000000000 …]", True),
@@ -99,9 +102,13 @@ def test_a_clip_names_its_result_where_a_placeholder_does(placeholder: str, hand
         ("[… chars omitted, recall 3f9c2a1b07de …]", False),
     ],
 )
-def test_a_marker_with_a_handle_is_known(marker: str, is_clip: bool) -> None:
+def test_a_handle_in_a_marker_is_that_of_the_next_cut(marker: str, is_named: bool) -> None:
     text = "y" * 200 + marker + "y" * 200
-    assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text) if is_clip else 100]
+    history = [user("task"), call("1"), result("1", text)]
+    view = reduce(history, max_input_chars=100, clip_results=100, placeholder="[{chars}, recall {handle}]")
+    handle = marker.partition("recall ")[2][:12] if is_named else handle_of("1", text)
+    shown = view.messages[-1]["content"]
+    assert shown.strip("y") == f"[… {len(text) - shown.count('y')} chars omitted, recall {handle} …]"
 
 
 # Which, and how many
@@ -154,29 +161,39 @@ def test_where_clips_are_not_enough_they_stay_in_what_a_later_stage_keeps() -> N
 # What is not cut
 
 
-def test_what_is_cut_already_is_not_cut_again() -> None:
+def test_a_view_that_was_cut_to_as_much_is_not_cut_again() -> None:
     once = reduce(three(900, 900, 0), max_input_chars=400, clip_results=100).messages
-    again = reduce(once, max_input_chars=150, clip_results=60)
+    again = reduce(once, max_input_chars=150, clip_results=100)
     assert again.clipped_count == 0
     assert contents(again.messages)[-3:] == contents(once)[-3:]
+    assert [len(text) for text in contents(reduce(once, max_input_chars=150, clip_results=60).messages)[-3:]] == [
+        60,
+        60,
+        0,
+    ]
 
 
-def test_a_text_that_tells_of_a_clip_is_cut_as_any_other() -> None:
-    told = "It says [… 5 chars omitted …] there. " + "x" * 900
-    history = [user("task"), call("1"), result("1", told)]
-    assert clipped(history, 300) == [100]
+LIKE_CUTS = [
+    "It says [… 5 chars omitted …] there. " + "x" * 400_000,
+    *(f"{'x' * before}[… 5 chars omitted …]{'x' * 200_000}" for before in range(199_998, 200_003)),
+    "x" * 200_000 + f"[… {'9' * 20} chars omitted …]" + "x" * 200_000,
+    "x" * 200_000 + "[… 5 chars omitted, recall 3f9c2a1b07de …]" + "x" * 200_000,
+    "[… 5 chars omitted …]" * 19_001,
+]
+"""Texts that look like a cut, or nearly: with a marker in the middle."""
 
 
-@pytest.mark.parametrize(("before", "after", "is_clip"), [(200, 200, 1), (201, 200, 1), (200, 201, 0), (202, 200, 0)])
-def test_a_clip_is_known_by_a_marker_in_its_middle(before: int, after: int, is_clip: int) -> None:
-    text = "y" * before + "[… 900 chars omitted …]" + "y" * after
-    assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text) if is_clip else 100]
-
-
-@pytest.mark.parametrize("text", ["x" * 40 + "[… 900 chars omitted …]" + "x" * 39, f"[… {'9' * 20} chars omitted …]"])
-def test_each_form_of_a_clip_is_known(text: str) -> None:
-    text = "y" * 200 + text + "y" * 200
-    assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text)]
+@pytest.mark.parametrize("text", LIKE_CUTS, ids=range(len(LIKE_CUTS)))
+def test_a_text_that_looks_like_a_cut_is_cut(text: str) -> None:
+    assert clipped([user("task"), call("1"), result("1", text)], 300) == [100]
+    history = [user("task"), call("1"), result("1", text)]
+    for options, most in (({"max_input_tokens": 2_000}, 4_000), ({"max_result_chars": 900}, 900)):
+        for data in (history, json.dumps(history).encode()):
+            view = recede.reduce(data, **options)
+            messages = view.messages if isinstance(data, list) else json.loads(view.json)
+            assert len(messages[-1]["content"]) == most
+            assert view.within_limit is not False
+            assert recede.reduce(messages, **options).messages == messages
 
 
 def test_what_is_masked_to_a_longer_text_is_not_cut() -> None:

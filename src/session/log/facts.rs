@@ -2,7 +2,7 @@
 //! masking depends on it.
 
 use super::Log;
-use crate::clip::{Clip, handle_of_whole, is_clipped};
+use crate::clip::{Clip, handle_of_whole};
 use crate::handle::Handle;
 use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
@@ -163,7 +163,7 @@ impl Log {
         );
         self.outline.results[result].is_pinned |= is_kept;
         let text = OneText(text);
-        let is_whole = is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
+        let is_whole = placeholder.is_placeholder(&self.outline, &text, result);
         self.cut_known(policy, result, &text);
         let text = text.0;
         let chars = count_chars(&text);

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.clip import clip, is_clipped
+from oracle.clip import clip
 from oracle.placeholder import Masked, fill, names_handle, stays_whole
 from oracle.plan.references import is_text
 from oracle.value import Member, Text
@@ -38,7 +38,6 @@ def arrivals(facts: Facts) -> dict[int, Masked]:
             longest is not None
             and len(joined) > longest
             and not any(is_text(result, text) for _, text in policy.stubs)
-            and not is_clipped(joined)
             and not stays_whole(joined, policy)
         ):
             recall = facts.observation(result).handle if names_handle(policy) else None

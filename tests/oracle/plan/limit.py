@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.clip import clip, is_clipped
+from oracle.clip import clip
 from oracle.placeholder import Masked, names_handle, stays_whole
 from oracle.plan.window import shown_at
 from oracle.summary import earlier_summaries
@@ -104,7 +104,7 @@ def _cuts(fold: Fold, limit: int, masked: Masks) -> Masks:
         text, arrived = source.text.joined, facts.outline.results[source.index].text.joined
         is_changed = place in fold.masked or place in fold.cuts or place in masked
         stays = fold.exempt[place] or source.text.images or source.text.json or fold.hides(place)
-        if is_changed or stays or len(arrived) <= policy.clip_results or is_clipped(text) or stays_whole(text, policy):
+        if is_changed or stays or len(arrived) <= policy.clip_results or stays_whole(text, policy):
             continue
         recall = facts.observation(source).handle if names_handle(policy) else None
         cut = clip(text, policy.clip_results, recall=recall)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from oracle.clip import clip, is_clipped
+from oracle.clip import clip
 from oracle.placeholder import names_handle, stays_whole
 from oracle.plan.facts import Facts, Plan
 from oracle.plan.stay import exempt
@@ -48,7 +48,7 @@ def clip_results(facts: Facts, before: Plan) -> Plan:
             or result.text.images
             or result.text.json
         )
-        if not stays and len(text) > policy.clip_results and not is_clipped(text) and not stays_whole(text, policy):
+        if not stays and len(text) > policy.clip_results and not stays_whole(text, policy):
             recall = facts.observation(result).handle if names_handle(policy) else None
             masked[place] = clip(text, policy.clip_results, recall=recall)
             cost -= facts.saved_cost(place, masked[place])
