@@ -95,8 +95,8 @@ fn may_hold_mark(data: &[u8], value: Span, texts: &[Span]) -> bool {
     starts.zip(ends).any(|(start, end)| may_name_mark(&data[start..end]))
 }
 
-/// The messages that may have marks.
-fn may_be_marked(data: &[u8], outline: &Outline) -> impl DoubleEndedIterator<Item = usize> {
+/// The messages that may have marks, in order.
+pub(crate) fn may_be_marked(data: &[u8], outline: &Outline) -> impl DoubleEndedIterator<Item = usize> {
     let messages = outline.uncommon.iter().map(|message| *message as usize);
     messages.filter(|one| may_hold_mark(data, outline.spans[*one], &outline.pieces[outline.pieces_of(*one)]))
 }

@@ -4,7 +4,7 @@ use super::convert::{PyPolicy, Text, count_request, transcript_error};
 use super::guard::guarded;
 use super::reduction::json_reduction;
 use crate::fingerprint::Fingerprint;
-use crate::marks::{caches_messages, newest_in_body, remarked};
+use crate::marks::{caches_messages, may_be_marked, newest_in_body, remarked};
 use crate::outline::{Outline, Span};
 use crate::plan::{Costs, Given, SummaryInput, SummaryRequest};
 use crate::points::request_points;
@@ -77,11 +77,12 @@ impl PyRequest {
             let outline = held.as_ref().ok_or_else(masked_once)?;
             let names = py.detach(|| {
                 let (mut fingerprint, mut first) = (Fingerprint::keyed(key), 0);
+                let mut marked = may_be_marked(bytes, outline).peekable();
                 let name = |end: usize| {
                     for (message, span) in outline.spans.iter().enumerate().take(end).skip(first) {
-                        match outline.uncommon.binary_search(&(message as u32)) {
-                            Ok(_) => fingerprint.add(&remarked(span.of(bytes), &[])),
-                            Err(_) => fingerprint.add(span.of(bytes)),
+                        match marked.next_if_eq(&message) {
+                            Some(_) => fingerprint.add(&remarked(span.of(bytes), &[])),
+                            None => fingerprint.add(span.of(bytes)),
                         }
                     }
                     first = end;
