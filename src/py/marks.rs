@@ -1,11 +1,12 @@
 //! Cache marks of dicts: where they are, and a view with others. The input is never changed.
 
 use super::dicts::Dicts;
-use super::values::{Any, Dict, cast};
+use super::values::{Any, Dict, cast, name};
 use crate::marks::{FIELD, LEVELS, Marked, Marks, Pins};
 use crate::outline::Outline;
 use crate::plan::{Plan, marks_in_view, pins};
 use crate::policy::{Policy, Requests};
+use crate::shape::Key;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -137,7 +138,9 @@ pub(super) fn marks_within<'py>(
         marks = marks_on(&parts, levels - 1, fields)?;
     }
     for field in fields {
-        marks.extend(block.get_item(field)?.filter(|mark| !mark.is_none()).map(|mark| (*field, mark)));
+        let key = if *field == FIELD { Key::CacheControl } else { Key::PromptCacheBreakpoint };
+        let own = block.get_item(name(block.py(), key))?;
+        marks.extend(own.filter(|mark| !mark.is_none()).map(|mark| (*field, mark)));
     }
     Ok(marks)
 }
