@@ -45,11 +45,10 @@ impl State {
     pub(super) fn moves_boundary(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
         let policy = context.policy;
         let pays = match policy.terms.boundary {
-            Boundary::Sliding | Boundary::Stepped(_) => true,
             Boundary::BreakEven(prices) => {
                 self.results.gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, prices))
             }
-            Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.results.gain >= at_least,
+            boundary => self.moves_by_size(boundary, end),
         };
         let max_cost = || context.max_cost_at(end).filter(|_| !policy.limit.is_kept);
         let is_over = || max_cost().is_some_and(|max| self.sums.cost > max);

@@ -16,7 +16,7 @@ use super::step::{Point, Step};
 use super::summarize::{SummaryForm, SummaryWriter};
 use super::units::{blocks_of, message_of};
 use crate::outline::Outline;
-use crate::policy::{Goal, Policy, Requests};
+use crate::policy::{Policy, Requests};
 use crate::source::Source;
 use crate::stop::check;
 use crate::text::count_chars;
@@ -45,10 +45,7 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, requests:
     let outline = &*arrived(outline, source, policy);
     let planner = Planner::of(outline, source, policy, Given { requests, ..Given::default() });
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
-    let mut replayed = match policy.goal {
-        Goal::Truncate => planner.replay_truncated(&requests),
-        _ => planner.replay(&requests),
-    };
+    let mut replayed = planner.replay_goal(&requests);
     let cut = outline.cuts.iter().map(|(result, _)| *result);
     for result in cut.chain(outline.cleared.iter().map(|(result, _)| *result)) {
         let message = outline.results[result as usize].message as usize;
@@ -72,7 +69,7 @@ struct Played<'a> {
 }
 
 impl Planner<'_> {
-    fn replay(&self, requests: &[usize]) -> Replayed {
+    pub(super) fn replay(&self, requests: &[usize]) -> Replayed {
         let mut played = Played {
             planner: self,
             state: State::default(),

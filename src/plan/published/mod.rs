@@ -10,9 +10,10 @@ use super::fill::Filling;
 use super::masked::Masking;
 use super::outcome::{Outcome, Unmasked};
 use super::planner::Planner;
+use super::replayed::Replayed;
 use super::state::State;
 use super::step::Step;
-use crate::policy::{Goal, Policy, Requests};
+use crate::policy::{Boundary, Goal, Policy, Requests};
 
 impl Planner<'_> {
     pub(super) fn publish(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
@@ -23,6 +24,14 @@ impl Planner<'_> {
             Goal::Truncate => self.truncate(raw),
             Goal::Reduce => return self.reduce_at_once(summary),
         })
+    }
+
+    /// Replays a session: each request is truncated, or sends the view of its state.
+    pub(super) fn replay_goal(self, requests: &[usize]) -> Replayed {
+        match self.policy.goal {
+            Goal::Truncate => self.replay_truncated(requests),
+            _ => self.replay(requests),
+        }
     }
 
     /// In this order: raw, masked up to the boundary, up to the window, up to the newest turn, with cut results, then the later
@@ -142,5 +151,13 @@ impl Planner<'_> {
             Some(state) => self.view(&state, summary, false),
             None => Ok(self.truncate(masking.clone())),
         }
+    }
+}
+
+impl State {
+    /// Whether a boundary moves whose rule asks for no price: at each request, or by the size of the view.
+    pub(super) fn moves_by_size(&self, boundary: Boundary, end: usize) -> bool {
+        let Boundary::HighWater { chars, at_least } = boundary else { return true };
+        self.chars_before(end) > chars && self.results.gain >= at_least
     }
 }

@@ -3,6 +3,7 @@
 use crate::plan::cache::{CachePlace, Sent};
 use crate::plan::hidden::Hidden;
 use crate::plan::keep::Landmarks;
+use crate::plan::layout::Layout;
 use crate::plan::masked::Masking;
 use crate::plan::outcome::{Outcome, Plan, Stage};
 use crate::plan::planner::Planner;
@@ -31,30 +32,32 @@ impl Planner<'_> {
     }
 
     /// Replays a session of which each request is truncated.
-    pub(in crate::plan) fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
+    pub(super) fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
         let (mut landmarks, mut window) = (Landmarks::default(), Window::default());
-        let (mut before, mut end_before) = (BTreeSet::new(), 0);
+        let mut before = Layout::default();
         let mut replayed = Replayed::of(self.outline);
         for end in requests.iter().copied() {
             check();
             self.end = end;
             window.grow(self.context(), end);
-            (end_before..end).for_each(|message| landmarks.push(self.outline, message));
-            let kept = self.truncated(&landmarks, &window);
-            let place = |end: usize| {
-                kept.range(..end).fold(CachePlace::default(), |place, message| CachePlace {
-                    chars: place.chars + self.outline.chars_of(*message, self.policy.text.image_chars),
-                    blocks: place.blocks + blocks_of(self.outline, *message),
+            (before.messages..end).for_each(|message| landmarks.push(self.outline, message));
+            let hidden = Hidden::all_but(self.truncated(&landmarks, &window), end);
+            let layout = Layout { hidden, ..Layout::whole(end) };
+            let at = |place: usize| {
+                layout.hidden.shown(0..end).take(place).fold(CachePlace::default(), |place, message| CachePlace {
+                    chars: place.chars + self.outline.chars_of(message, self.policy.text.image_chars),
+                    blocks: place.blocks + blocks_of(self.outline, message),
                 })
             };
-            let changed = kept.symmetric_difference(&before).next().copied().unwrap_or(end);
-            let (view, earlier, same) = (place(end), place(end_before), place(changed.min(end_before)));
-            let dropped = before.difference(&kept).copied().chain((end_before..end).filter(|new| !kept.contains(new)));
             let is_said = |one: &usize| !self.outline.messages[*one].is_agent_made;
-            let answered = place((end_before..end).find(is_said).unwrap_or(end));
+            let answered = (before.messages..end).find(is_said).unwrap_or(end);
+            let [view, earlier, answered] =
+                [end, before.messages, answered].map(|message| at(layout.place_of(message)));
+            let same = at(layout.first_change(&before, None));
+            let dropped = before.hidden.shown(0..end).filter(|message| layout.hidden.has(*message));
             let sent = Sent { view, same, same_blocks: same.blocks, earlier, answered, ..Sent::default() };
             replayed.push(sent, dropped.flat_map(|message| self.outline.results_of(message)));
-            (before, end_before) = (kept, end);
+            before = layout;
         }
         replayed
     }
