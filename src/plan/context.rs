@@ -69,6 +69,11 @@ impl Costs {
         }
     }
 
+    /// The cost of a text; else it is needed.
+    pub(super) fn of_text(&self, text: &[u8]) -> Result<usize, Uncounted> {
+        self.texts.get(text).copied().ok_or_else(|| Uncounted(vec![text.to_vec()]))
+    }
+
     /// The cost of a message with its observations, unmasked.
     pub(super) fn of_message(&self, outline: &Outline, message: usize) -> usize {
         let observations = outline.results_of(message).map(|result| self.observations[result].0);

@@ -174,9 +174,8 @@ impl Layout {
             }
             let shown = place - usize::from(place > summary_place);
             let first = self.hidden.shown_at(shown);
-            let (cut, joined) = (self.hidden.cut_of(first), self.joined_to(first));
-            if cut.is_some() || joined.is_some() || self.drops_reasoning_of(first) {
-                return Some(Part::Rewritten(first, cut, joined));
+            if self.is_rewritten(first) {
+                return Some(Part::Rewritten(first, self.hidden.cut_of(first), self.joined_to(first)));
             }
             let end = if place < summary_place { places.end.min(summary_place) } else { places.end };
             let mut in_row = 1;

@@ -101,9 +101,7 @@ impl<'a> Planner<'a> {
 
     /// The cost of a new text: its characters, or what the caller has counted.
     pub(super) fn cost_of(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> Result<usize, Uncounted> {
-        let Some(costs) = self.costs else { return Ok(chars) };
-        let text = text();
-        costs.texts.get(&text).copied().ok_or_else(|| Uncounted(vec![text]))
+        self.costs.map_or(Ok(chars), |costs| costs.of_text(&text()))
     }
 
     /// Cost and characters of the kept messages with these observations masked.

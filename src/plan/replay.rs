@@ -151,7 +151,7 @@ impl Played<'_> {
         }
         let writer = SummaryWriter::of(self.planner.context(), &self.state.gone.hidden);
         let built_in = writer.built_in(&writer.tagged());
-        let text = SummaryWriter::clipped(&built_in, summary.share);
+        let text = SummaryWriter::clipped(&built_in, summary.share, self.planner.costs).ok()?;
         self.summary_chars = count_chars(&text);
         Some(text)
     }

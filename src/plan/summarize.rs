@@ -1,6 +1,6 @@
 //! Stage 2: a summary replaces everything outside the keep set; and the built-in summary, which needs no model.
 
-use super::context::PlanContext;
+use super::context::{Costs, PlanContext, Uncounted};
 use super::hidden::Hidden;
 use super::layout::Summary;
 use super::outcome::SummaryRequest;
@@ -238,24 +238,14 @@ impl<'a> SummaryWriter<'a> {
         chars.saturating_sub(SUMMARY_HEAD.len() + 1)
     }
 
-    /// A text with its first line, clipped to a share: of characters.
-    pub(crate) fn clipped(text: &[u8], share: usize) -> Vec<u8> {
+    /// A text with its first line, clipped to a share: of characters, or of what was counted.
+    pub(crate) fn clipped(text: &[u8], share: usize, costs: Option<&Costs>) -> Result<Vec<u8>, Uncounted> {
         let text = with_first_line(text);
-        text[..clip(&text, share)].to_vec()
-    }
-
-    /// The same for a share in the unit of `cost_of` a text.
-    pub(crate) fn clipped_to<E>(
-        text: &[u8],
-        share: usize,
-        cost_of: impl Fn(&[u8]) -> Result<usize, E>,
-    ) -> Result<Vec<u8>, E> {
-        let text = with_first_line(text);
+        let Some(costs) = costs else { return Ok(text[..clip(&text, share)].to_vec()) };
         let mut most = text.len();
         loop {
             let clipped = &text[..clip(&text, most)];
-            let chars = count_chars(clipped);
-            let cost = cost_of(clipped)?;
+            let (chars, cost) = (count_chars(clipped), costs.of_text(clipped)?);
             if cost <= share || most == 0 {
                 return Ok(clipped.to_vec());
             }

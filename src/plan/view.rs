@@ -52,10 +52,7 @@ impl Planner<'_> {
                 }
                 _ => writer.built_in(&writer.tagged()),
             };
-            let text = match self.costs {
-                None => SummaryWriter::clipped(&text, standing.share),
-                Some(_) => SummaryWriter::clipped_to(&text, standing.share, |text| self.cost_of(0, || text.to_vec()))?,
-            };
+            let text = SummaryWriter::clipped(&text, standing.share, self.costs)?;
             let own_chars = count_chars(&text);
             let own_cost = self.cost_of(own_chars, || text.clone())?;
             cost = cost.saturating_sub(standing.share).saturating_add(own_cost);

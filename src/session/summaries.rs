@@ -4,7 +4,7 @@
 use super::attempts::Attempts;
 use super::event::{Event, SummaryEvent};
 use super::{Result, Session, Update};
-use crate::plan::{Standing, SummaryInput, SummaryWriter};
+use crate::plan::{Standing, SummaryInput, SummaryWriter, Uncounted};
 use std::collections::BTreeSet;
 
 #[derive(Debug, Default, Clone)]
@@ -73,9 +73,9 @@ impl Session {
             let event = SummaryEvent { request: standing.request, key: standing.key, text: None, attempts };
             match input {
                 SummaryInput::Given(text, _) if may_ask => {
-                    let text = match self.clipped(text, standing) {
+                    let text = match SummaryWriter::clipped(text, standing.share, self.log.costs.as_ref()) {
                         Ok(text) => text,
-                        Err(uncounted) => return Ok(Some(Update::AskTextCosts(uncounted))),
+                        Err(Uncounted(texts)) => return Ok(Some(Update::AskTextCosts(texts))),
                     };
                     let attempts = Attempts::default();
                     self.happened(Event::Summary(SummaryEvent { text: Some(text), attempts, ..event }));
@@ -97,9 +97,9 @@ impl Session {
 
     /// Shows this text as the summary of the next view, clipped to its share; or asks for the costs that this needs.
     fn show_summary(&mut self, standing: Standing, text: &[u8]) -> Option<Update> {
-        match self.clipped(text, standing) {
+        match SummaryWriter::clipped(text, standing.share, self.log.costs.as_ref()) {
             Ok(text) => self.view.next_summary = Some(text),
-            Err(uncounted) => return Some(Update::AskTextCosts(uncounted)),
+            Err(Uncounted(texts)) => return Some(Update::AskTextCosts(texts)),
         }
         None
     }
@@ -153,12 +153,5 @@ impl Session {
         self.summaries = summaries;
         self.summaries.built_in = Some((key, text.clone()));
         text
-    }
-
-    /// A text clipped to the share of a summary; or the texts whose costs are needed for that.
-    fn clipped(&self, text: &[u8], standing: Standing) -> core::result::Result<Vec<u8>, Vec<Vec<u8>>> {
-        let Some(costs) = &self.log.costs else { return Ok(SummaryWriter::clipped(text, standing.share)) };
-        let cost_of = |text: &[u8]| costs.texts.get(text).copied().ok_or_else(|| vec![text.to_vec()]);
-        SummaryWriter::clipped_to(text, standing.share, cost_of)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::clip::Clip;
 use crate::placeholder::{CountedClip, Form};
-use crate::plan::context::{Uncounted, facts_of_pair};
+use crate::plan::context::Uncounted;
 use crate::plan::mask::Masker;
 use crate::plan::masked::{Masked, Masking};
 use crate::plan::planner::Planner;
@@ -20,7 +20,8 @@ impl Planner<'_> {
             if self.fits(cost) && all.removed >= min_removed {
                 break;
             }
-            if masking.holds(result) || self.is_of_newest_turn(result) || window.is_unseen(result) {
+            let is_of_newest_turn = || self.context().turn_of(result) == self.turns.count();
+            if masking.holds(result) || is_of_newest_turn() || window.is_unseen(result) {
                 continue;
             }
             if let Some(masked) = masker.mask(result, None) {
@@ -31,11 +32,6 @@ impl Planner<'_> {
         }
         let has_more = all.masked.len() > masking.masked.len() && all.removed >= min_removed;
         has_more.then(|| all.sorted())
-    }
-
-    fn is_of_newest_turn(&self, result: usize) -> bool {
-        let call = self.pairs.call_of(result);
-        facts_of_pair(self.outline, call, |message| self.turns.at(message), result).turn == self.turns.count()
     }
 
     /// Cuts raw results in the window until the view fits.

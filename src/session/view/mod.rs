@@ -196,8 +196,7 @@ impl Session {
 
     /// Those of the view that was shown last, without their texts.
     fn changed_results(&self, results: Range<usize>) -> &[(u32, Option<Clip>)] {
-        let place = |end: usize| self.view.forms.partition_point(|(result, _)| (*result as usize) < end);
-        &self.view.forms[place(results.start)..place(results.end)]
+        &self.view.forms[self.view.forms_before(results.start)..self.view.forms_before(results.end)]
     }
 
     pub(super) fn masked(&self, messages: Range<usize>) -> Vec<Masked> {
