@@ -125,6 +125,7 @@ class Scripted(BaseLlm):
 
     turns: list[Any]
     requests: list[Any]
+    base_url: str = ""  # as a `Gemini` has it
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[Any, None]:
         self.requests.append(list(llm_request.contents))
@@ -138,14 +139,14 @@ class Scripted(BaseLlm):
         yield LlmResponse(content=_said(turn), partial=False, usage_metadata=usage)
 
 
-def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+def run(masking: Any, turns: list[Turn], way: str, **options: Any) -> tuple[list[list[Any]], list[Any]]:
     by_id = {name: result for turn in turns for name, result in turn.results.items()}
 
     def run(command: str, place: int, quiet: bool, tool_context: ToolContext) -> str:
         """Run a command."""
         return by_id[str(tool_context.function_call_id)].text
 
-    model = Scripted(model="m", turns=[*turns, LAST], requests=[])
+    model = Scripted(model="m", turns=[*turns, LAST], requests=[], **options)
     agent = LlmAgent(name="worker", model=model, tools=[FunctionTool(run)])
     runner = InMemoryRunner(agent=agent, app_name="app", plugins=[masking])
     config = RunConfig(streaming_mode=StreamingMode.SSE if way == "stream" else StreamingMode.NONE, max_llm_calls=0)

@@ -162,7 +162,7 @@ class Scripted(ModelAPI):
         return output
 
 
-def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+def run(masking: Any, turns: list[Turn], way: str, **options: Any) -> tuple[list[list[Any]], list[Any]]:
     left = results_by_arguments(turns)
 
     async def run_tool(command: str, place: int, quiet: bool) -> Any:
@@ -175,7 +175,7 @@ def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], lis
     tools = [ToolDef(run_tool, "run", "Run a command.", named).as_tool(), masking.recall_tool()]
     config = GenerateConfig(max_tool_output=10_000_000, max_retries=3)
     script = {"turns": [*turns, LAST], "is_failing": way == "failing"}
-    model = get_model("scripted/m", config=config, memoize=False, **script)
+    model = get_model("scripted/m", config=config, memoize=False, **script, **options)
     api: Any = model.api
     masking.register()
 

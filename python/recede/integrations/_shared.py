@@ -42,7 +42,7 @@ _CALLS = {"custom_tool_call", "function_call", "invalid_tool_call", "tool_call",
 _SCALAR_CHARS = 4
 # What frameworks call the base URL of a model, and what in it may have one.
 _URLS = ("base_url", "openai_api_base", "azure_endpoint", "anthropic_api_url", "api_base", "endpoint_url")
-_CLIENTS = ("client_args", "client", "_client", "bound", "wrapped", "meta")
+_CLIENTS = ("client_args", "client", "_client", "bound", "wrapped", "meta", "_additional_args")
 _MOST_HELD = 12
 # The messages of the model call that is running, for the tool `recall` where a framework does not give them to tools.
 running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from recede.integrations._shared import Masking, is_kept, missing, running
+from recede.integrations._shared import Masking, base_url, field_of, is_kept, missing, running
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin
@@ -17,6 +17,14 @@ except ImportError as error:
 __all__ = ["RecedePlugin"]
 
 _USAGE = ("prompt_token_count", "candidates_token_count", "cached_content_token_count", "")
+
+
+def _url(context: Any) -> str:
+    """Find the base URL of the model that the agent of a `context` has, or inherits; "" if it has none."""
+    agent = field_of(field_of(context, "_invocation_context"), "agent")
+    while agent is not None and not field_of(agent, "model"):
+        agent = field_of(agent, "parent_agent")
+    return base_url(field_of(agent, "model"))
 
 
 class RecedePlugin(Masking, BasePlugin):
@@ -46,7 +54,7 @@ class RecedePlugin(Masking, BasePlugin):
         if is_kept(vars(llm_request), ("previous_interaction_id",)):
             return
         around = {"system": config.system_instruction, "tools": config.tools}
-        view = await self._asent(given, llm_request.model, lambda: around)
+        view = await self._asent(given, llm_request.model, lambda: around, _url(callback_context))
         llm_request.contents = [Content.model_validate(one) if isinstance(one, dict) else one for one in view]
         llm_request.append_tools(self._tools)
 

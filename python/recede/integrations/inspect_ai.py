@@ -8,12 +8,13 @@ from contextvars import ContextVar
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import NO_REASONING, Masking, json_chars, missing, running
+from recede.integrations._shared import NO_REASONING, Masking, base_url, json_chars, missing, running
 from recede.masker import Facts
 
 try:
     from inspect_ai.hooks import Hooks, hooks
-    from inspect_ai.model import ChatMessageUser
+    from inspect_ai.model import ChatMessageUser, model_roles
+    from inspect_ai.model._model import active_model
     from inspect_ai.tool import ToolDef
 except ImportError as error:
     raise missing("inspect_ai", "inspect-ai 0.3.240 or newer") from error
@@ -38,6 +39,13 @@ def _is_signed(part: Any) -> bool:
     """Whether a part is reasoning that its provider may verify: OpenAI's, whose signature is an id, stays in place."""
     is_of_openai = str(getattr(part, "signature", None)).startswith("rs_")
     return getattr(part, "type", "") == "reasoning" and bool(part.redacted or part.signature) and not is_of_openai
+
+
+def _url(name: str) -> str:
+    """Find the base URL of the task's model, or of one of its roles, by `name`; "" if several have one of their own."""
+    roles = (one for given in model_roles().values() for one in (given if isinstance(given, list) else [given]))
+    urls = {base_url(one.api) for one in (active_model(), *roles) if one is not None and str(one) == name}
+    return urls.pop() if len(urls) == 1 else ""
 
 
 class _Messages:
@@ -101,7 +109,7 @@ class RecedeHooks(Masking):
         if masking is self and len(given) == len(before) and all(map(operator.is_, given, before)):
             return
         around = lambda: {"tools": [one.model_dump() for one in data.tools]}  # noqa: E731
-        given[:] = view = await self._asent(list(given), data.model_name, around)
+        given[:] = view = await self._asent(list(given), data.model_name, around, _url(data.model_name))
         _sent.set((self, view))
 
     async def on_model_usage(self, data: Any) -> None:
