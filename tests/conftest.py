@@ -119,6 +119,7 @@ _WITHOUT_ORACLE = frozenset(
     test_engine
     test_forks
     test_misses
+    test_default_providers
     test_models_in_sessions
     test_summaries_asked_for
     test_totals
