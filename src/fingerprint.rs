@@ -43,9 +43,12 @@ impl Fingerprint {
         self.words(number, !number);
     }
 
+    pub(crate) fn number_128(&mut self, number: u128) {
+        self.words(number as u64, (number >> 64) as u64);
+    }
+
     fn chunk(&mut self, chunk: [u8; BYTES]) {
-        let words = u128::from_le_bytes(chunk);
-        self.words(words as u64, (words >> 64) as u64);
+        self.number_128(u128::from_le_bytes(chunk));
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! Inputs of the rules: a history, its facts, and the costs of its texts.
 
 use super::masked::Masked;
+use super::sent::SentViews;
 use crate::fingerprint::Digest;
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
@@ -47,11 +48,19 @@ pub struct Given<'a> {
     pub costs: Option<&'a Costs>,
     pub summary: &'a SummaryInput,
     pub remembered: Option<&'a dyn Remembered>,
+    /// The noted views of earlier requests; None: each was reduced as this one is.
+    pub sent: Option<&'a SentViews>,
 }
 
 impl Default for Given<'_> {
     fn default() -> Self {
-        Given { requests: &UNKNOWN_REQUESTS, costs: None, summary: &SummaryInput::NotAsked, remembered: None }
+        Given {
+            requests: &UNKNOWN_REQUESTS,
+            costs: None,
+            summary: &SummaryInput::NotAsked,
+            remembered: None,
+            sent: None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::hidden::Hidden;
 use super::masked::Cut;
+use super::sent::{START, mixed, mixed_bytes};
 use crate::outline::{Outline, Shape};
 use core::iter::from_fn;
 use core::ops::Range;
@@ -77,6 +78,24 @@ impl Layout {
     /// How many messages are shown without their signed reasoning.
     pub(crate) fn reasoning_dropped(&self) -> usize {
         self.unsigned.iter().filter(|message| !self.hidden.has(**message as usize)).count()
+    }
+
+    /// The digest of what it hides, cuts and inserts before a message.
+    pub(crate) fn digest_before(&self, messages: usize) -> u64 {
+        let Layout { hidden, summary, .. } = self;
+        if hidden.is_empty() && hidden.cuts.is_empty() && summary.is_none() {
+            return START;
+        }
+        let gone = hidden.messages().take_while(|message| *message < messages);
+        let mut digest = gone.fold(START, |digest, message| mixed(digest, message as u64));
+        for cut in hidden.cuts.iter().filter(|cut| cut.message < messages) {
+            digest = mixed_bytes(mixed(digest, cut.message as u64), format!("{:?}", cut.clip).as_bytes());
+        }
+        if let Some((standing, summary)) = hidden.summary.zip(summary.as_ref()) {
+            digest = mixed_bytes(mixed(digest, standing.place as u64), &summary.text);
+            digest = mixed(digest, summary.joins.map_or(0, |message| message as u64 + 1));
+        }
+        digest
     }
 
     /// Whether it has all messages as they are, but for masks, marks and reasoning.

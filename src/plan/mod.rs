@@ -8,6 +8,7 @@ mod cost_bound;
 mod fill;
 mod hidden;
 mod hiding;
+mod judge;
 mod keep;
 mod layout;
 mod limit;
@@ -22,6 +23,7 @@ mod reasoning;
 mod references;
 mod replay;
 mod replayed;
+mod sent;
 mod state;
 mod stay;
 mod step;
@@ -49,6 +51,8 @@ pub(crate) use pins::{BlockPlace, Wanted, blocks_between, marks_in_view, masked_
 use planner::Planner;
 pub use replay::{Request, replay, requests};
 pub(crate) use replayed::{NEVER, Replayed};
+pub(crate) use sent::{START, mixed, reasoning_from, texts_of, with_form};
+pub use sent::{SentView, SentViews};
 pub(crate) use state::State;
 pub(crate) use step::{Point, Step};
 pub(crate) use summarize::{SummaryForm, SummaryWriter, begins_with_summary, leading_system_messages};
@@ -73,6 +77,9 @@ pub fn plan(outline: &Outline, source: &dyn Source, policy: &Policy, given: Give
             plan.boundary_before = planner.boundary_before();
         }
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
+        if let Some(sent) = given.sent.filter(|_| policy.terms.verifies_reasoning) {
+            plan.judge_reasoning(outline, policy, sent);
+        }
     }
     outcome
 }

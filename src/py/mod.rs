@@ -67,7 +67,8 @@ fn reduce<'py>(
         let (policy, requests) = (&*policy.policy.of(&outline), &policy.requests);
         let texts = texts.map(Texts);
         let remembered = texts.as_ref().map(|texts| texts as &dyn Remembered);
-        let given = Given { requests, costs: costs.as_ref(), summary: &summary.unwrap_or_default(), remembered };
+        let given =
+            Given { requests, costs: costs.as_ref(), summary: &summary.unwrap_or_default(), remembered, sent: None };
         match plan::plan(&outline, &dicts, policy, given) {
             Outcome::AskSummary(asked) => {
                 summary_request(py, asked.dropped, asked.previous, asked.built_in, 0, asked.told)
@@ -108,7 +109,7 @@ fn reduce_json<'py>(
         let PyPolicy { policy: rules, requests } = own.as_ref().unwrap_or(policy).get();
         let (summary, texts) = (summary.unwrap_or_default(), texts.map(Texts));
         let remembered = texts.as_ref().map(|texts| texts as &dyn Remembered);
-        let given = Given { requests, costs: costs.as_ref(), summary: &summary, remembered };
+        let given = Given { requests, costs: costs.as_ref(), summary: &summary, remembered, sent: None };
         match py.detach(|| reduce_scanned(bytes, outline, rules, given)) {
             Reduced::AskSummary(outline, asked) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);

@@ -6,8 +6,8 @@ use super::reduction::json_reduction;
 use crate::fingerprint::Fingerprint;
 use crate::marks::{caches_messages, may_be_marked, newest_in_body, remarked};
 use crate::outline::{Outline, Span};
-use crate::plan::{Costs, Given, SummaryInput, SummaryRequest};
-use crate::points::request_points;
+use crate::plan::{Costs, Given, SentView, SentViews, SummaryInput, SummaryRequest};
+use crate::points::{content_keys, request_points};
 use crate::policy::Requests;
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::scan::{field, has_field, member, scan_bounded, text};
@@ -39,7 +39,17 @@ pub struct PyRequest {
     caches_messages: bool,
     #[pyo3(get)]
     retention: Option<String>,
+    /// Whether a message has signed reasoning.
+    #[pyo3(get)]
+    is_signed: bool,
+    /// The noted views of its requests, if reasoning is judged by them.
+    noted: Mutex<Option<SentViews>>,
+    /// What there is to note of the view that was made last.
+    sent: Mutex<Option<SentView>>,
 }
+
+/// The number of messages before a request, and of each of its noted views the digest and the first message with its reasoning.
+type Noted = Vec<(usize, Vec<(u64, usize)>)>;
 
 #[pymethods]
 impl PyRequest {
@@ -56,7 +66,10 @@ impl PyRequest {
                 ttl: newest_in_body(bytes, &outline).and_then(|mark| text_of(bytes, member(bytes, mark, b"ttl")?)),
                 caches_messages: caches_messages(bytes, &outline),
                 retention: text_field(bytes, &outline, "prompt_cache_retention"),
+                is_signed: outline.messages.iter().any(|message| message.is_signed),
                 outline: Mutex::new(Some(outline)),
+                noted: Mutex::default(),
+                sent: Mutex::default(),
             })
         })
     }
@@ -67,6 +80,37 @@ impl PyRequest {
             let points = self.held().as_ref().map(request_points).unwrap_or_default();
             let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
             PyList::new(py, points.collect::<Vec<_>>())
+        })
+    }
+
+    /// For each of its points the key of what system prompt, tools and messages say before it.
+    fn content_keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| {
+            let (bytes, held) = (self.data.as_bytes(py), self.held());
+            let outline = held.as_ref().ok_or_else(masked_once)?;
+            let lengths = request_points(outline).into_iter().map(|(messages, _)| messages);
+            let keys = py.detach(|| content_keys(bytes, outline, lengths));
+            PyList::new(py, keys.iter().map(|key| PyBytes::new(py, key)))
+        })
+    }
+
+    /// Judges reasoning by the noted views of its requests.
+    fn judge_by(&self, noted: Noted) -> PyResult<()> {
+        guarded(|| {
+            let of = |(messages, views): (usize, Vec<(u64, usize)>)| {
+                views.into_iter().map(move |(digest, reasoning_from)| SentView { messages, digest, reasoning_from })
+            };
+            let views = SentViews(noted.into_iter().flat_map(of).collect());
+            self.noted.lock().unwrap_or_else(PoisonError::into_inner).replace(views);
+            Ok(())
+        })
+    }
+
+    /// The digest of what its view shows otherwise, and the first message with signed reasoning in it.
+    fn sent(&self) -> PyResult<Option<(u64, usize)>> {
+        guarded(|| {
+            let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(sent.map(|sent| (sent.digest, sent.reasoning_from)))
         })
     }
 
@@ -121,10 +165,14 @@ impl PyRequest {
             cold.dedup();
             let requests = &Requests { cold, summaries_at: at, ..requests.clone() };
             let texts = SummaryInput::Known(texts.into_iter().map(|(key, Text(text))| (key, text)).collect());
-            let given = Given { requests, costs: costs.as_ref(), summary: &texts, remembered: None };
+            let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let given =
+                Given { requests, costs: costs.as_ref(), summary: &texts, sent: noted.as_ref(), ..Given::default() };
             let reduced = py.detach(|| reduce_scanned(bytes, outline, policy, given));
             match reduced {
                 Reduced::View(view, outline, plan) => {
+                    let sent = plan.sent(&outline, &policy.of(&outline));
+                    self.sent.lock().unwrap_or_else(PoisonError::into_inner).replace(sent);
                     let reduction = json_reduction(data, view.as_ref(), outline, &plan, policy)?;
                     let standing = plan.layout.hidden.summary.map(|standing| (standing.request, standing.key));
                     Ok((reduction, standing, py.None()).into_pyobject(py)?.into_any())

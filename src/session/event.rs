@@ -1,6 +1,7 @@
 //! What happens in a session besides messages, and its record: numbers, the first of which is its tag, and the text of a summary.
 
 use super::attempts::Attempts;
+use crate::plan::SentView;
 use crate::text::is_text;
 
 /// Above every real number of a session; sums of smaller numbers do not overflow.
@@ -19,17 +20,6 @@ pub(crate) enum Event {
     Calibration(usize, usize),
     /// The view of a request was made.
     Sent(SentView),
-}
-
-/// The view of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SentView {
-    /// How many messages preceded the request.
-    pub messages: usize,
-    /// The digest of what it shows otherwise than they are, besides reasoning.
-    pub digest: u64,
-    /// The first message whose signed reasoning it has.
-    pub reasoning_from: usize,
 }
 
 /// What happened so far, in order.

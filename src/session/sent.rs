@@ -2,21 +2,10 @@
 //! back only behind what it was made from. The options may have changed since, and messages may have come from elsewhere.
 
 use super::Session;
-use super::event::{Event, Events, SentView};
+use super::event::{Event, Events};
 use crate::clip::Clip;
 use crate::outline::Message;
-use crate::plan::Layout;
-
-const START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// A digest of one more number.
-fn mixed(digest: u64, number: u64) -> u64 {
-    (digest.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn mixed_bytes(digest: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(mixed(digest, bytes.len() as u64), |digest, byte| mixed(digest, u64::from(*byte)))
-}
+use crate::plan::{Layout, START, SentView, mixed, reasoning_from, with_form};
 
 /// What a view has to note.
 #[derive(Debug, Default, Clone)]
@@ -60,17 +49,15 @@ impl Noted {
         self.alone.partition_point(|alone| *alone < message)
     }
 
-    /// Adds results; `texts` describes what is shown in their places.
-    pub(super) fn extend(&mut self, forms: &[(u32, Option<Clip>)], texts: impl FnOnce() -> String) {
+    /// Adds results; `texts` is the digest of what is shown in their places.
+    pub(super) fn extend(&mut self, forms: &[(u32, Option<Clip>)], texts: impl FnOnce() -> u64) {
         if forms.is_empty() {
             return;
         }
-        let texts = *self.texts.get_or_insert_with(|| mixed_bytes(START, texts().as_bytes()));
+        let texts = *self.texts.get_or_insert_with(texts);
         for (result, clip) in forms {
             let before = self.digests.last().copied().unwrap_or(texts);
-            let form = mixed(before, u64::from(*result));
-            let clip = clip.map(|clip| format!("{clip:?}"));
-            self.digests.push(clip.map_or(form, |clip| mixed_bytes(form, clip.as_bytes())));
+            self.digests.push(with_form(before, *result, clip.as_ref()));
         }
     }
 
@@ -78,24 +65,6 @@ impl Noted {
     fn of(&self, forms: usize) -> u64 {
         forms.checked_sub(1).map_or(START, |last| self.digests[last])
     }
-}
-
-/// The digest of what a layout hides, cuts and inserts before a message.
-fn digest_of(layout: &Layout, messages: usize) -> u64 {
-    let Layout { hidden, summary, .. } = layout;
-    if hidden.is_empty() && hidden.cuts.is_empty() && summary.is_none() {
-        return START;
-    }
-    let gone = hidden.messages().take_while(|message| *message < messages);
-    let mut digest = gone.fold(START, |digest, message| mixed(digest, message as u64));
-    for cut in hidden.cuts.iter().filter(|cut| cut.message < messages) {
-        digest = mixed_bytes(mixed(digest, cut.message as u64), format!("{:?}", cut.clip).as_bytes());
-    }
-    if let Some((standing, summary)) = hidden.summary.zip(summary.as_ref()) {
-        digest = mixed_bytes(mixed(digest, standing.place as u64), &summary.text);
-        digest = mixed(digest, summary.joins.map_or(0, |message| message as u64 + 1));
-    }
-    digest
 }
 
 impl Session {
@@ -128,7 +97,7 @@ impl Session {
     /// The digest of what a layout of the view shows otherwise before a message.
     fn digest_before(&self, layout: &Layout, message: usize) -> u64 {
         let forms = self.view.forms_before(self.log.outline.results_before(message));
-        mixed(digest_of(layout, message), self.view.noted.of(forms))
+        mixed(layout.digest_before(message), self.view.noted.of(forms))
     }
 
     /// The first message whose signed reasoning this layout sends back. Of a view that only grows, the new messages alone are looked at.
@@ -141,7 +110,7 @@ impl Session {
         let (from, checked) = if is_edited { (0, 0) } else { (before.reasoning_from, before.messages) };
         // What was left out stays out, where requests may be judged as `reduce` takes them.
         let left_out = self.events.sent_before(self.len()).filter(|_| !self.voids_unnoted);
-        let mut from = from.max(left_out.map_or(0, |sent| sent.reasoning_from));
+        let from = from.max(left_out.map_or(0, |sent| sent.reasoning_from));
         let of_reduce = self.state.reasoning_after(outline, &self.step).from;
         let judged = |message: usize| {
             let (start, sent) = (self.log.turns.start_of(message), self.events.sent_before(message));
@@ -152,24 +121,19 @@ impl Session {
             };
             (is_void, noted.map_or((start, of_reduce), |sent| (sent.messages, sent.reasoning_from)))
         };
-        let last = |first: usize, is_void: &dyn Fn(usize) -> bool| {
-            let mut messages = (first..outline.messages.len()).rev();
-            messages.find(|message| outline.messages[*message].is_signed && is_void(*message))
-        };
-        if let Some(void) = last(checked, &|message| judged(message).0) {
-            from = from.max(void + 1);
-        }
         // A message that loses all that it has gets a text, which edits what later requests had sent.
         let texts = |from: usize, end: usize| self.view.noted.alone_before(from.min(end));
         let is_edited = |message: usize, from: usize| {
             let (end, sent_from) = judged(message).1;
             texts(from, end) != texts(sent_from, end)
         };
-        while texts(from, from) > 0
-            && let Some(edited) = last(from.max(checked), &|message| is_edited(message, from))
-        {
-            from = edited + 1;
-        }
-        from
+        reasoning_from(
+            outline,
+            checked,
+            from,
+            |message| judged(message).0,
+            is_edited,
+            |message| texts(message, message),
+        )
     }
 }

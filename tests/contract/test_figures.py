@@ -19,6 +19,7 @@ import figures
 
 # Page, and its first line -> why a table with numbers has no command.
 NO_MEASUREMENT = {
+    ("docs/proxy.md", "| kind | what it says | bytes |"): "a file format",
     (
         "docs/caching.md",
         "| `provider` | cached | writing costs | reading costs | shortest prompt | an entry lives |",

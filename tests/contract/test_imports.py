@@ -149,7 +149,7 @@ RUST: dict[str, set[str]] = {
     },
     "repaired": {"error", "outline", "pairs", "scan", "shape"},
     "report": {"outline", "pairs", "turns", "policy", "placeholder", "plan"},
-    "points": {"outline", "turns"},
+    "points": {"dispatch", "fingerprint", "json", "outline", "scan", "turns"},
     "misses": {"clip", "dispatch", "json", "outline", "source", "stop", "text", "turns"},
     "quoted": {"misses", "outline", "pairs", "plan", "policy", "source", "turns"},
     "reduce": {"error", "marks", "outline", "scan", "session", "source", "policy", "plan", "splice", "report"},

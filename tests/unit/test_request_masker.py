@@ -484,9 +484,11 @@ def noted(ledger: ColdRequests, count: int, pauses: dict[int, float], name: byte
     return found
 
 
-def test_a_request_has_28_bytes(tmp_path: Path) -> None:
-    noted(ColdRequests(tmp_path / "state"), 10, {})
-    assert (tmp_path / "state").stat().st_size == 28 + 10 * 28
+def test_a_request_has_38_bytes_and_its_view_34(tmp_path: Path) -> None:
+    ledger = ColdRequests(tmp_path / "state")
+    noted(ledger, 10, {})
+    ledger.note_view(b"k" * 16, 1, 0)
+    assert (tmp_path / "state").stat().st_size == 28 + 10 * 38 + 34
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
 
 
@@ -506,10 +508,10 @@ def test_a_file_cut_at_every_length_is_read_and_continued(tmp_path: Path) -> Non
         cut = tmp_path / "cut"
         cut.write_bytes(data[:length])
         ledger = ColdRequests(cut)
-        records = max(0, length - 28) // 28
+        records = max(0, length - 28) // 38
         assert len(ledger) == records
         ledger.cold_requests(points(7), 300, 2_000.0)
-        assert cut.stat().st_size == 28 + 28 * (records + 1)
+        assert cut.stat().st_size == 28 + 38 * (records + 1)
         assert len(ColdRequests(cut)) == records + 1
         ledger.close()
 
@@ -518,13 +520,13 @@ def test_a_file_cut_under_the_ledger_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "state"
     ledger = ColdRequests(path)
     noted(ledger, 6, {3: 1_000.0})
-    for length in (28 + 28 * 3 + 5, 28, 0):
+    for length in (28 + 38 * 3 + 5, 28, 0):
         os.truncate(path, length)
         assert 5 in ledger.cold_requests(points(7), 300, 2_000.0)
-        assert len(ColdRequests(path)) == max(0, length - 28) // 28 + 1
+        assert len(ColdRequests(path)) == max(0, length - 28) // 38 + 1
 
 
-@pytest.mark.parametrize("text", [b"notes that must not be lost", b"recede: cold requests, 2\n".ljust(28), b"x" * 100])
+@pytest.mark.parametrize("text", [b"notes that must not be lost", b"recede: requests, 3\n".ljust(28), b"x" * 100])
 def test_another_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "notes"
     path.write_bytes(text)
@@ -551,7 +553,7 @@ def test_the_requests_sent_last_are_kept_and_the_file_is_written_again(
     assert len(ledger) == 500
     for _ in range(1_000):
         ledger.cold_requests([(1, b"same" * 4)], 300, 600)
-    assert path.stat().st_size < 28 * (2 * 500 + 60)
+    assert path.stat().st_size < 38 * (2 * 500 + 60)
     other.cold_requests(points(1), 300, 600)
     for again in (ColdRequests(path), other, ledger):
         late = 10_000.0
@@ -618,7 +620,107 @@ def test_a_deleted_file_is_made_again(tmp_path: Path) -> None:
     noted(ledger, 5, {3: 1_000.0})
     path.unlink()
     assert 5 in ledger.cold_requests(points(6), 300, 2_000.0)
-    assert path.stat().st_size == 28 + 28
+    assert path.stat().st_size == 28 + 38
+
+
+VIEWS = [((7, 0),), ((8, 3), (9, 3)), ((1 << 63, 5),)]
+KEYS = [bytes([number]) * 16 for number in range(3)]
+
+
+def note_views(ledger: ColdRequests) -> None:
+    for key, views in zip(KEYS, VIEWS, strict=True):
+        for view in (*views, *views):
+            ledger.note_view(key, *view)
+
+
+def test_views_are_found_by_their_key_in_every_process(tmp_path: Path) -> None:
+    one, two = ColdRequests(tmp_path / "state"), ColdRequests(tmp_path / "state")
+    note_views(one)
+    for ledger in (one, two, ColdRequests(tmp_path / "state")):
+        assert ledger.look_up([], [*KEYS, b"?" * 16]).views == [*VIEWS, ()]
+
+
+def test_views_of_a_request_beyond_four_are_not_kept() -> None:
+    ledger = ColdRequests()
+    for number in range(9):
+        ledger.note_view(KEYS[0], number, 0)
+    assert ledger.look_up([], KEYS[:1]).views == [tuple((number, 0) for number in range(4))]
+
+
+def test_views_that_are_looked_up_outlive_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recede.proxy._ledger._MAX_KEYS", 20)
+    ledger = ColdRequests(tmp_path / "state")
+    note_views(ledger)
+    for number in range(60):
+        ledger.look_up([], KEYS[:1])
+        ledger.note_view(struct.pack("<QQ", number, 1), 1, 0)
+    assert ledger.look_up([], KEYS).views == [VIEWS[0], (), ()]
+
+
+def test_provider_of_a_conversation_is_that_of_its_newest_noted_request(tmp_path: Path) -> None:
+    opus, own = recede.Provider.of("anthropic", "claude-opus-5-5"), recede.Provider("ours", ttl_seconds=None)
+    ledger = ColdRequests(tmp_path / "state")
+    for number, provider in enumerate((opus, opus, None, own, opus), 1):
+        ledger.cold_requests(points(number), 300, 0, provider=provider)
+        ledger.cold_requests(points(number), 300, 0, provider=own)  # sent again: the first one stands
+    for known in (ledger, ColdRequests(tmp_path / "state")):
+        found = [known.look_up(points(number)).provider for number in range(1, 6)]
+        assert found == [None, opus, own, own, opus]
+
+
+def test_file_of_format_1_is_taken_over_with_its_pauses(tmp_path: Path) -> None:
+    path, ledger = tmp_path / "state", ColdRequests()
+    records = [
+        key + struct.pack("<IQ", end, (1_000 + place) * 1_000 << 1 | (place == 2))
+        for place, (end, key) in enumerate(points(4))
+    ]
+    path.write_bytes(b"recede: cold requests, 1\n".ljust(28) + b"".join(records) + b"torn")
+    path.chmod(0o640)
+    for ledger in (ColdRequests(path), ColdRequests(path)):
+        assert len(ledger) >= 4
+        assert ledger.cold_requests(points(5), 300, 1_004.0) == [5]
+        ledger.note_view(KEYS[0], 1, 2)
+    assert path.read_bytes().startswith(b"recede: requests, 2\n")
+    assert path.stat().st_size == 28 + 6 * 38 + 34 and path.stat().st_mode & 0o777 == 0o640
+    assert ColdRequests(path).look_up([], KEYS[:1]).views == [((1, 2),)]
+
+
+@pytest.mark.parametrize("damage", [b"\x00", b"\x01", b"\x02", b"\xff"])
+def test_damaged_record_is_absent_and_the_others_are_read(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "state"
+    ledger = ColdRequests(path)
+    note_views(ledger)
+    noted(ledger, 3, {})
+    whole = path.read_bytes()
+    for at in range(28, len(whole)):
+        path.write_bytes(whole[:at] + damage + whole[at + 1 :])
+        read = ColdRequests(path)
+        found = read.look_up([], KEYS).views
+        assert all({*one} <= {*views} for one, views in zip(found, VIEWS, strict=True))
+        assert sum(map(len, found)) + len(read) >= 4 + 3 - (damage != whole[at : at + 1])
+        assert path.read_bytes()[:28] == whole[:28]
+
+
+def test_file_that_ends_in_nulls_is_read_and_continued(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    note_views(ColdRequests(path))
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(bytes(1 << 20))
+    assert ColdRequests(path).look_up([], KEYS).views == VIEWS
+    assert path.stat().st_size == size
+
+
+def test_process_killed_in_the_middle_of_a_record_leaves_the_earlier_ones(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    note_views(ColdRequests(path))
+    whole = path.read_bytes()
+    for length in range(28, len(whole)):
+        path.write_bytes(whole[:length])
+        ledger = ColdRequests(path)
+        assert sum(map(len, ledger.look_up([], KEYS).views)) == (length - 28) // 34
+        ledger.note_view(b"n" * 16, 1, 1)
+        assert ColdRequests(path).look_up([], [b"n" * 16]).views == [((1, 1),)]
 
 
 def _limited(path: Path, limit: int) -> tuple[int, list[int]]:
@@ -649,9 +751,9 @@ def _limited(path: Path, limit: int) -> tuple[int, list[int]]:
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_full_disk_costs_no_answer_and_is_caught_up(tmp_path: Path) -> None:
     path = tmp_path / "state"
-    size, found = _limited(path, 28 + 28 * 4 + 10)
+    size, found = _limited(path, 28 + 38 * 4 + 10)
     assert found == [5]
-    assert (size - 28) % 28 == 0 and size <= 28 + 28 * 4
+    assert (size - 28) % 38 == 0 and size <= 28 + 38 * 4
     assert len(ColdRequests(path)) == 10
 
 

@@ -65,8 +65,8 @@ _GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not 
 @policy_options
 @click.option(
     "--state", metavar="FILE",
-    help="Pauses between requests, 28 bytes each, so that a restart changes no request; the texts of --summaries are "
-    "in a second file beside it. `none`: in memory.  "
+    help="What is known of requests that were sent, up to 72 bytes each, so that a restart changes none; the texts of "
+    "--summaries are in a second file beside it. `none`: in memory.  "
     "[default: ~/.local/state/recede/requests]",
 )  # fmt: skip
 @click.option(
@@ -96,8 +96,8 @@ def proxy(
 
     The client is pointed at this proxy by its base URL, and the proxy sends on what it gets, with the same
     key. With a COMMAND it sets that for the command alone, and ends when it does, with its exit
-    code. http://127.0.0.1:8787/recede/ shows what is saved. Nothing of a request is stored but 28
-    bytes: a hash, a count and a time; with --summaries also their texts. What you always want goes
+    code. http://127.0.0.1:8787/recede/ shows what is saved. Nothing of a request is stored but 72
+    bytes: hashes, counts and a time; with --summaries also their texts. What you always want goes
     in the table [proxy] of recede.toml in ~/.config: a line such as keep = 20 for each option;
     --no-keep takes it back for a run.
 

@@ -52,8 +52,10 @@ class Requests:
         return await drive_async(self._steps(request, await request.aread()))
 
     def _steps(self, request: Any, body: bytes) -> Steps[Any]:
-        given = request.method, request.url.path, request.headers, body, str(request.url).partition("?")[0]
-        masked = self._masker.mask(*given)
+        # What is off is not masked; reasoning that a mask has voided stays out.
+        headers = [*request.headers.multi_items(), *([("x-recede", "off")] if is_off() else [])]
+        given = request.method, request.url.path, headers, body, str(request.url).partition("?")[0]
+        masked = self._masker._masked(*given, waits=True)
         if masked.asked is not None:
             answer: Any = False
             if self._asking is not None:
@@ -61,7 +63,7 @@ class Requests:
             self._masker.give(masked.asked, answer[0] if answer else None)
             masked = self._masker.mask(*given)
         if not masked.changed:
-            if request.url.path.endswith("/batches") and "x-recede" not in request.headers:
+            if request.url.path.endswith("/batches") and "x-recede" not in dict(headers):
                 say(BATCHES_WORDS)
             return request
         headers = [pair for pair in request.headers.multi_items() if pair[0] not in _OF_BODY]
@@ -106,8 +108,8 @@ class _Transport:
 
 def _has_json(request: Any) -> bool:
     """Whether a body should be read; files are not, since they may be streams."""
-    is_json = request.headers.get("content-type", "").startswith("application/json")
-    return request.method == "POST" and is_json and not is_off()
+    is_json: bool = request.headers.get("content-type", "").startswith("application/json")
+    return request.method == "POST" and is_json
 
 
 @takes(OPTIONS)

@@ -20,7 +20,7 @@ from recede._usage import LoggedUsage, shows_cache, usage_of
 from recede.providers import Provider, checked_provider, has_entries, lifetime, model_verifies, rounded_static
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._keys import RefusedError, credentials, has_login
-from recede.proxy._ledger import ColdRequests
+from recede.proxy._ledger import ColdRequests, Known
 from recede.proxy._routes import Route, model_of, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
@@ -177,7 +177,7 @@ class RequestMasker:
         for name in self._hosts.values():
             checked_provider("hosts", name)
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
-        self._policies: dict[tuple[Provider, int, str | None], Any] = {}
+        self._policies: dict[tuple[Provider, int, str | None, bool], Any] = {}
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
@@ -222,10 +222,22 @@ class RequestMasker:
             >>> recede.proxy.RequestMasker().mask("POST", "/v1/messages", {}, b'{"messages": [').fault
             'eof'
         """
+        return self._masked(method, path, headers, body, upstream)
+
+    def _masked(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]],
+        body: bytes,
+        upstream: str = "",
+        waits: bool = False,
+    ) -> MaskedRequest:
+        """`mask`; what asks for a summary is not sent yet if the caller `waits` for that."""
         route = route_of(path)
         if method != "POST" or route is None:
             return MaskedRequest(body)
-        return self._mask_on(route, path, headers, body, upstream)
+        return self._mask_on(route, path, headers, body, upstream, waits=waits)
 
     def _mask_on(
         self,
@@ -235,21 +247,24 @@ class RequestMasker:
         body: bytes,
         upstream: str = "",
         check_model: Callable[[str | None], None] | None = None,
+        *,
+        waits: bool = False,
+        observes: bool = False,
     ) -> MaskedRequest:
         """`mask` for the body of a POST request on this route, which goes to this upstream.
 
         `check_model` gets the model that the request names before anything else is done, and may raise `RefusedError`.
+        What asks for a summary is not sent yet if the caller `waits` for that, and nothing if it `observes`.
         """
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         named = {name.lower(): value for name, value in pairs}
-        if _is_off(named) and check_model is None:
-            return MaskedRequest(body)
         if named.get("authorization", "").startswith(_SIGNED):
-            warn_once(_SIGNED_WORDS)
+            if not _is_off(named):
+                warn_once(_SIGNED_WORDS)
             return MaskedRequest(body)
         try:
             agent = agent_named(named.get("user-agent", ""))
-            return self._mask(route, path, agent, named, body, upstream, check_model)
+            return self._mask(route, path, agent, named, body, upstream, check_model, waits, observes)
         except RefusedError:
             raise
         except EncodingError as error:
@@ -272,10 +287,12 @@ class RequestMasker:
         body: bytes,
         upstream: str,
         check_model: Callable[[str | None], None] | None,
+        waits: bool,
+        observes: bool,
     ) -> MaskedRequest:
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
         try:
-            request = _engine.engine.Request(plain, route.kept)  # it refuses what would take very much memory
+            request: Any = _engine.engine.Request(plain, route.kept)  # it refuses what would take very much memory
         except RecedeError as error:
             if check_model is not None:
                 check_model(model_of(path, _model_in(plain)))
@@ -286,7 +303,8 @@ class RequestMasker:
         model = model_of(path, request.model)
         if check_model is not None:
             check_model(model)
-        if _is_off(headers):
+        is_off = _is_off(headers)
+        if is_off and not request.is_signed and not model_verifies(model):
             return MaskedRequest(body)
         if request.is_kept_by_provider:
             values = zip(route.kept, _engine.engine.fields(plain, False, [*route.kept]), strict=True)
@@ -302,30 +320,38 @@ class RequestMasker:
             if counter is not None:
                 texts = _engine.engine.texts(history_of(plain), self._policy(Provider.of(route.provider)))
                 costs = all_costs(texts, counter, image_chars_of({}))
+        verifies = model_verifies(model) or (self._own is not None and self._own.verifies_reasoning)
+        keys = request.content_keys() if verifies or request.is_signed else []
+        known = self._ledger.look_up(points, keys) if keys or self._own is None else Known(None, [])
         found: Serving | None = None
         if self._own is not None:
             # Whether reasoning is verified is the model's rule, whoever serves it.
-            verifies = self._own.verifies_reasoning or model_verifies(model)
-            provider = self._own._replace(verifies_reasoning=verifies)
+            own = provider = self._own._replace(verifies_reasoning=verifies)
         else:
             found = self._serving(route, model or "", upstream or self._upstream)
-            provider = self._provider(found, route, model or "", request, points, plain)
+            own = self._provider(found, route, model or "", request, points, plain)
+            provider = _standing(own, known.provider, route.is_counted)
         if not has_limits(self._options) and has_entries(provider):
             static = rounded_static(static_cost_of_json(plain, False, None, is_bounded=True))
         # OpenAI keeps entries for a day on request.
-        is_kept_a_day = provider.name == "openai" and self._own is None and request.retention == "24h"
+        is_kept_a_day = own.name == "openai" and self._own is None and request.retention == "24h"
         is_uncached = self._own is None and provider.cache == "none"
+        is_sent = bool(points) and points[-1][0] == request.messages and not route.is_counted
         cold = self._ledger.cold_requests(
             points,
-            ttl_seconds=_DAY if is_kept_a_day else lifetime(provider),
+            ttl_seconds=_DAY if is_kept_a_day else lifetime(own),
             now=self._clock(),
-            note=not route.is_counted,
+            note=not route.is_counted and not is_off,
             is_cold=is_uncached,
+            provider=provider if found is not None else None,
         )
-        policy = self._policy(provider, static, agent, route.provider)
+        if keys:
+            noted = zip(points, known.views, strict=True)
+            request.judge_by([(end, [*views]) for (end, _), views in noted if views])
+        policy = self._policy(provider, static, agent, route.provider, is_off)
         asked: AskedSummary | None = None
         is_new = False
-        if self._summaries is None:
+        if self._summaries is None or is_off:
             done: Any = request.mask(policy, cold, costs)[0]
         else:
             done, is_new, asked = self._summaries.mask(
@@ -333,9 +359,14 @@ class RequestMasker:
                 partial(self._masked_at, request, policy, cold, costs),
                 b"\0".join(map(os.fsencode, (upstream, route.provider, *credentials(path, headers)))),
                 {messages for messages, _ in points},
-                is_sent=bool(points) and points[-1][0] == request.messages and not route.is_counted,
+                is_sent=is_sent,
                 history=None if has_login(headers) else partial(history_of, plain),
             )
+        if keys and is_sent and not observes and not (waits and asked is not None):
+            self._ledger.note_view(keys[-1], *request.sent())
+        changed = done.json is not plain
+        if is_off:
+            return MaskedRequest(done.json if changed else body, changed=changed)
         if done.within_limit is False and not self._was_over:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)
@@ -343,8 +374,8 @@ class RequestMasker:
             self._without_results.note(lambda: len(history_of(plain)), lambda: bool(done.tools))
         moves = done.boundary_moves
         return MaskedRequest(
-            done.json if done.json is not plain else body,
-            changed=done.json is not plain,
+            done.json if changed else body,
+            changed=changed,
             provider=route.provider,
             cache=provider.name,
             masked_count=done.masked_count,
@@ -436,9 +467,16 @@ class RequestMasker:
         if self._summaries is not None:
             self._summaries.give(asked.name, text)
 
-    def _policy(self, provider: Provider, static: int = 0, agent: Agent | None = None, whose: str | None = None) -> Any:
+    def _policy(
+        self,
+        provider: Provider,
+        static: int = 0,
+        agent: Agent | None = None,
+        whose: str | None = None,
+        is_off: bool = False,
+    ) -> Any:
         """Compile the policy for a provider. It knows the texts of the agent, or of all that use the path `whose`."""
-        key = provider, static, agent.title if agent else whose
+        key = provider, static, agent.title if agent else whose, is_off
         if key not in self._policies:
             if len(self._policies) > _MOST_POLICIES:
                 self._policies.clear()
@@ -452,12 +490,20 @@ class RequestMasker:
                 static=static,
                 markers=markers,
                 stubs=stubs,
+                off=is_off,
             )
         return self._policies[key]
 
     def close(self) -> None:
         """Close the file of the pauses, if there is one."""
         self._ledger.close()
+
+
+def _standing(own: Provider, noted: Provider | None, is_counted: bool) -> Provider:
+    """Whose prices decide: those of the conversation so far, if the same cache serves it."""
+    if noted is None or own.cache == "none" or (noted.name != own.name and not is_counted):
+        return own
+    return noted._replace(verifies_reasoning=own.verifies_reasoning)
 
 
 def _lives_an_hour(body: bytes) -> bool:

@@ -263,11 +263,12 @@ class Proxy:
             if given is None:
                 return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
             check = partial(self._check_model, target, path) if target.is_usual else None
-            mask = partial(self._masker._mask_on, route, path, tuple(request.headers.items()), given, url, check)
+            headers_given, observes = tuple(request.headers.items()), self.totals.is_observing
+            mask = partial(self._masker._mask_on, route, path, headers_given, given, url, check, observes=observes)
             # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
             is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
             masked = await asyncio.to_thread(mask) if is_long else mask()
-            is_masked = masked.changed and not self.totals.is_observing
+            is_masked = masked.changed and not observes
             body = masked.body if is_masked else given
             del given
             if is_masked:

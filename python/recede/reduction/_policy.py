@@ -89,13 +89,14 @@ def own_policy(
     recall: bool = False,
     static: int = 0,
     model: Any = None,
+    off: bool = False,
     **parameters: Any,
 ) -> Any:
     """The Policy of a door, which drops messages over its limit if it `reduces`, and else only masks and cuts.
 
     `static` is what system prompt and tools take of the limit and of the trigger, in quarter tokens. `model` is the one
     that a request names, whose facts are taken unless the options name a provider; whether it verifies reasoning counts
-    in any case. `parameters` are added to those of the options.
+    in any case. With `off` nothing is masked. `parameters` are added to those of the options.
     """
     summarizes = summarizer is not None
     if summarizes:
@@ -103,7 +104,7 @@ def own_policy(
     verifies = model_verifies(model)
     if model is None or options.get("provider", "auto") != "auto" or provider_of_model(model) is None:
         model = None
-    parameters |= {"recall": recall, "static": static, "model": model, "model_verifies": verifies}
+    parameters |= {"recall": recall, "static": static, "model": model, "model_verifies": verifies, "off": off}
     return _once(_own_policy, (engine, reduces, summarizes), options, parameters)
 
 
@@ -117,6 +118,7 @@ def _own_policy(
     static: int,
     model: str | None,
     model_verifies: bool,
+    off: bool,
     **parameters: Any,
 ) -> Any:
     refuse_unknown(options)
@@ -140,7 +142,7 @@ def _own_policy(
             own |= {"goal": "reduce", "fill_millionths": round(SESSION_DEFAULTS["fill"] * _MILLION)}
     if summarizes:
         own["summary_max_chars"] = SUMMARY_CHARS
-    return _made(engine, {**own, **parameters}, recall=recall)
+    return _made(engine, {**own, **parameters}, recall=recall, off=off)
 
 
 def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> None:
@@ -199,10 +201,10 @@ def _policy(engine: Any, goal: str, options: Mapping[str, Any], recall: bool = F
     return _made(engine, {**_parameters(goal, _checked(goal, options)), **parameters}, recall=recall)
 
 
-def _made(engine: Any, parameters: dict[str, Any], *, recall: bool) -> Any:
+def _made(engine: Any, parameters: dict[str, Any], *, recall: bool, off: bool = False) -> Any:
     if recall:
         parameters["placeholder"] = with_handle(parameters["placeholder"])
-    return engine.Policy(_raw(parameters) if IS_OFF else parameters)
+    return engine.Policy(_raw(parameters) if off or IS_OFF else parameters)
 
 
 def _raw(parameters: dict[str, Any]) -> dict[str, Any]:

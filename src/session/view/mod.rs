@@ -8,7 +8,7 @@ pub use output::{Chunks, ViewMessage};
 
 use crate::clip::Clip;
 use crate::placeholder::Form;
-use crate::plan::{Layout, Masked, Move, Step, Summary, SummaryForm, masked_in, shown, with_arrivals};
+use crate::plan::{Layout, Masked, Move, Step, Summary, SummaryForm, masked_in, shown, texts_of, with_arrivals};
 use crate::session::Session;
 use crate::session::sent::Noted;
 use crate::text::count_chars;
@@ -118,7 +118,7 @@ impl Session {
         let changed = other.and_then(message_of).filter(|message| message < messages);
         forms.truncate(known);
         self.view.noted.truncate(known);
-        self.view.noted.extend(&now, || format!("{:?}", self.policy.text));
+        self.view.noted.extend(&now, || texts_of(&self.policy));
         self.view.forms.extend(now);
         self.view.form.read(&outline.messages[self.view.form_of..]);
         self.view.form_of = outline.messages.len();

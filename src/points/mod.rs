@@ -1,8 +1,11 @@
 //! The requests that a history implies, each with a key of the messages before it. A ledger of requests is addressed by such keys:
 //! it needs no idea of which conversation a history belongs to.
 
+mod content;
+
 use crate::outline::{Outline, Role};
 use crate::turns::Turns;
+pub(crate) use content::content_keys;
 
 /// Identifies the messages before a request: an FNV-1a hash of 128 bits over their roles and the ids of their results. It is stored,
 /// so it must never change.

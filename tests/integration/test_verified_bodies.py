@@ -1,0 +1,265 @@
+"""Bodies for a model that verifies its reasoning, by an account of today: no request of a conversation is refused.
+
+Whatever comes in its middle: another model, tools or system prompt, recede off, a restart with other options, a lost
+ledger, requests that are sent again, branches, questions for a count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
+anthropic = pytest.importorskip("anthropic", reason="the client is not installed")
+httpx2 = pytest.importorskip("httpx2", reason="the client is not installed")
+
+from planted.anthropic_rows import thinking_turn
+from proxied import Answer, Request, answer_of, ask, proxying, recording
+
+import recede
+from provider_rules import NEW, PROVIDERS, Taken
+from recede.integrations.http import recede_client
+from recede.proxy import RequestMasker
+
+Body = dict[str, Any]
+Headers = dict[str, str]
+RULES = PROVIDERS["anthropic"]
+MODEL, OLDER = "claude-opus-5-5", "claude-opus-4-7"
+PATH, COUNTING = "/v1/messages", "/v1/messages/count_tokens"
+OPTIONS: Body = {"keep": 4, "boundary": 5}
+TASK = {"role": "user", "content": "Find the bug in the parser, and fix it."}
+TOOL: Body = {"name": "read", "input_schema": {"type": "object"}}
+OFF = {"x-recede": "off"}
+Send = Callable[[Body, Headers], Body]
+"""Sends a body through a door: what the provider gets."""
+
+
+class Wire:
+    """An upstream that keeps the newest body, and answers with a dot."""
+
+    def __call__(self, request: Request) -> Answer:
+        self.body: Body = json.loads(request.body)
+        said = {"content": [{"type": "text", "text": "."}], "usage": {"input_tokens": 9, "output_tokens": 1}}
+        answer = {"id": "m", "type": "message", "role": "assistant", "model": MODEL, "stop_reason": "end_turn", **said}
+        return [answer_of(json.dumps(answer).encode(), "200 OK", "Content-Type: application/json")]
+
+
+@contextlib.contextmanager
+def of_masker(state: Path, **options: Any) -> Iterator[Send]:
+    masker = RequestMasker(state=state, **options)
+    yield lambda body, headers: json.loads(masker.mask("POST", PATH, headers, json.dumps(body).encode()).body)
+    masker.close()
+
+
+@contextlib.contextmanager
+def of_proxy(state: Path, **options: Any) -> Iterator[Send]:
+    wire, masker = Wire(), RequestMasker(state=state, **options)
+    with recording(wire) as upstream, proxying(upstream.url, masker) as proxy:
+
+        def send(body: Body, headers: Headers) -> Body:
+            given = [("content-type", "application/json"), *headers.items()]
+            ask(proxy.url, "POST", PATH, json.dumps(body).encode(), given)
+            return wire.body
+
+        yield send
+    masker.close()
+
+
+@contextlib.contextmanager
+def of_http(state: Path, **options: Any) -> Iterator[Send]:
+    wire, masker = Wire(), RequestMasker(state=state, **options)
+    with recording(wire) as upstream, recede_client(httpx2.Client(), masker) as client:
+
+        def send(body: Body, headers: Headers) -> Body:
+            client.post(f"{upstream.url}{PATH}", json=body, headers=headers)
+            return wire.body
+
+        yield send
+    masker.close()
+
+
+DOORS: dict[str, Callable[..., contextlib.AbstractContextManager[Send]]] = {
+    "RequestMasker": of_masker,
+    "proxy": of_proxy,
+    "HTTP client": of_http,
+}
+
+
+class Loop:
+    """A conversation through a door that may be closed and opened again."""
+
+    def __init__(self, door: Any, folder: Path) -> None:
+        self._door, self._folder, self._open = door, folder, contextlib.ExitStack()
+        self.ledgers = 0
+        self.history: list[Body] = [TASK]
+        self.around: Body = {"model": MODEL, "max_tokens": 99, "system": "You are an agent.", "tools": [TOOL]}
+        self.headers: Headers = {}
+        self.kept: list[int] = []  # thoughts in each request
+        self.open()
+
+    def open(self, **options: Any) -> None:
+        self._open.close()
+        state = self._folder / f"state{self.ledgers}"
+        self.send: Send = self._open.enter_context(self._door(state, **{**OPTIONS, **options}))
+
+    def lose(self) -> None:
+        self.ledgers += 1
+        self.open()
+
+    def request(self, headers: Headers | None = None) -> Body:
+        """Send the history; the body that the provider takes."""
+        sent = self.send({**self.around, "messages": self.history}, self.headers if headers is None else headers)
+        taken: Taken = RULES.take(sent, NEW)
+        assert taken.fault is None, (len(self.kept), taken.fault)
+        assert all(one["reason"] == "model_binding_mismatch" for one in taken.dropped), taken.dropped
+        self.kept.append(json.dumps(sent["messages"]).count('"thinking": "Part'))
+        return sent
+
+    def answer(self, sent: Body, number: int) -> None:
+        step = thinking_turn(number)
+        content = RULES.answered(sent, step.answer[0]["content"], NEW)
+        self.history = [*self.history, {"role": "assistant", "content": content}, *step.after]
+
+    def turn(self, number: int) -> None:
+        self.answer(self.request(), number)
+
+    def close(self) -> None:
+        self._open.close()
+
+
+def plain(loop: Loop, number: int) -> None:
+    loop.turn(number)
+
+
+def switched(loop: Loop, number: int) -> None:
+    loop.around["model"] = OLDER if number in range(12, 22) or number == 31 else MODEL
+    loop.turn(number)
+
+
+def off_and_on(loop: Loop, number: int) -> None:
+    loop.headers = OFF if number in (0, 1, 14, 25, 26) else {}
+    loop.turn(number)
+
+
+def begun_without(loop: Loop, number: int) -> None:
+    if number >= 17:
+        return loop.turn(number)
+    loop.answer({**loop.around, "messages": loop.history}, number)
+
+
+def lost(loop: Loop, number: int) -> None:
+    if number in (13, 14, 29):
+        loop.lose()
+    loop.turn(number)
+
+
+def restarted(loop: Loop, number: int) -> None:
+    if number in (11, 19, 28):
+        loop.open(**{11: {"keep": 9}, 19: {"placeholder": "[gone]"}, 28: {"max_input_tokens": 9_000}}[number])
+    loop.turn(number)
+
+
+def other_tools(loop: Loop, number: int) -> None:
+    if number == 16:
+        loop.around["tools"] = [{"name": "alone", "input_schema": {"type": "object"}}, TOOL]
+    if number == 23:
+        loop.around["tools"] = [TOOL, *loop.around["tools"][:1], {"name": "later", "defer_loading": True}]
+    loop.turn(number)
+
+
+def other_prompt(loop: Loop, number: int) -> None:
+    loop.around["system"] = "You are an agent." if number < 18 else [{"type": "text", "text": "You are a bot."}]
+    loop.turn(number)
+
+
+def with_nonce(loop: Loop, number: int) -> None:
+    nonce = {"type": "text", "text": f"x-anthropic-billing-header: cc_version=2.1.170; cch={number}"}
+    loop.around["system"] = [
+        nonce,
+        {"type": "text", "text": "You are an agent.", "cache_control": {"type": "ephemeral"}},
+    ]
+    loop.turn(number)
+
+
+def with_a_moving_mark(loop: Loop, number: int) -> None:
+    """As mini-SWE-agent does: the text that is marked is a list of one block."""
+    history = loop.history
+    *others, last = history
+    if isinstance(last["content"], str):
+        content: Any = [{"type": "text", "text": last["content"], "cache_control": {"type": "ephemeral"}}]
+    else:
+        content = [*last["content"][:-1], {**last["content"][-1], "cache_control": {"type": "ephemeral"}}]
+    loop.history = [*others, {**last, "content": content}]
+    sent = loop.request()
+    loop.history = history
+    loop.answer(sent, number)
+
+
+def sent_again(loop: Loop, number: int) -> None:
+    first = loop.request()
+    if number in (14, 22):
+        loop.open(keep=7 + number)
+    again = loop.request()
+    loop.answer(first if number % 3 else again, number)
+
+
+def branched(loop: Loop, number: int) -> None:
+    """Two agents in turn, of whom the one goes on from an early place."""
+    others: list[Body] = loop.__dict__.setdefault("others", [])
+    if number == 15:
+        others[:] = loop.history[:13]
+    if number > 15 and number % 2:
+        loop.history, others[:] = [*others], loop.history
+    loop.turn(number)
+
+
+WAYS: dict[str, Callable[[Loop, int], None]] = {
+    one.__name__: one
+    for one in (
+        *(plain, switched, off_and_on, begun_without, lost, restarted, other_tools, other_prompt, with_nonce),
+        *(with_a_moving_mark, sent_again, branched),
+    )
+}
+ALL_DOORS = [
+    pytest.param(door, way, marks=[] if door == "RequestMasker" or way == "lost" else [pytest.mark.slow])
+    for door in DOORS
+    for way in WAYS
+]
+
+
+@pytest.mark.parametrize(("door", "way"), ALL_DOORS)
+def test_request_that_verifies_is_taken_whatever_came_before(door: str, way: str, tmp_path: Path) -> None:
+    loop = Loop(DOORS[door], tmp_path)
+    try:
+        for number in range(40):
+            WAYS[way](loop, number)
+        loop.request()
+    finally:
+        loop.close()
+    assert max(loop.kept[20:]) >= 4, loop.kept
+
+
+def test_loop_of_bodies_keeps_what_reduce_would(tmp_path: Path) -> None:
+    loop = Loop(of_masker, tmp_path)
+    for number in range(40):
+        loop.turn(number)
+    assert loop.kept == of_reduce(40)
+
+
+def of_reduce(turns: int) -> list[int]:
+    """Thoughts in each request of a loop of `reduce`, which has no memory."""
+    history: list[Body] = [TASK]
+    kept: list[int] = []
+    around = {"model": MODEL, "max_tokens": 99, "system": "You are an agent.", "tools": [TOOL]}
+    for number in range(turns):
+        sent = recede.reduce({**around, "messages": history}, **OPTIONS).request
+        kept.append(json.dumps(sent["messages"]).count('"thinking": "Part'))
+        step = thinking_turn(number)
+        content = RULES.answered(sent, step.answer[0]["content"], NEW)
+        history = [*history, {"role": "assistant", "content": content}, *step.after]
+    return kept
