@@ -82,7 +82,8 @@ impl State {
             return vec![];
         }
         let is_passed = |one: &&Masked| (one.result as usize) < boundary && is_shown(one);
-        let mut waiting: Vec<Masked> = self.results.waiting.iter().filter(is_passed).cloned().collect();
+        let mut waiting = Vec::with_capacity(self.results.waiting.len());
+        waiting.extend(self.results.waiting.iter().filter(is_passed).cloned());
         waiting.sort_unstable_by_key(|one| one.result);
         waiting
     }
@@ -97,9 +98,8 @@ impl State {
 
     /// The reasoning of the view after a step.
     pub(crate) fn reasoning_after(&self, outline: &Outline, step: &Step) -> Reasoning {
-        let results = [step.masked.first(), step.cuts.first()];
-        let edited = results.into_iter().flatten().map(|one| message_of(outline, one.result)).min();
-        let first = if step.hiding.is_some() { Some(0) } else { edited };
+        let edited = || step.first_change().map(|result| message_of(outline, result));
+        let first = if step.hiding.is_some() { Some(0) } else { edited() };
         first.map_or(self.rule.reasoning, |first| self.rule.reasoning.edited(first))
     }
 

@@ -160,7 +160,7 @@ impl State {
         let (is_cold, hides) = (is_paused || self.rule.is_rewritten, step.hiding.is_some());
         let kept = match step.moved {
             _ if is_cold || hides => 0,
-            Some(_) => self.kept_before(context, step.changes().first().map(|one| one.result)),
+            Some(_) => self.kept_before(context, step.first_change()),
             None => self.chars_before(self.cached_end(context)),
         };
         let moved = Charged::request(self.chars_after(end, step), cache.serves(kept));

@@ -79,9 +79,10 @@ impl State {
 
     /// The cost of what no request has shown, after a step.
     fn unseen_cost(&self, context: PlanContext, end: usize, step: &Step) -> usize {
-        let (first, changes) = (first_unseen(context.outline, end), step.changes());
-        let unseen = masked_in(&changes, context.outline.results_before(first)..context.outline.results_before(end));
-        view_cost(context, self.gone.hidden.shown(first..end), unseen.iter()).0
+        let first = first_unseen(context.outline, end);
+        let results = context.outline.results_before(first)..context.outline.results_before(end);
+        let unseen = step.changes().filter(|one| results.contains(&(one.result as usize)));
+        view_cost(context, self.gone.hidden.shown(first..end), unseen).0
     }
 }
 

@@ -201,22 +201,21 @@ impl State {
     /// The move of a step; None if it changes nothing that was sent. Of the view after it, it writes to the cache again what the
     /// previous request had sent and the cache does not keep.
     pub(super) fn move_of(&self, context: PlanContext, step: &Step) -> Option<Move> {
-        let changes = step.changes();
-        let first = changes.first()?.result;
-        let is_sent = |one: &&Masked| message_of(context.outline, one.result) < self.rule.before;
-        if step.masked.is_empty() && !is_sent(&&changes[0]) {
+        let first = step.first_change()?;
+        let is_sent = |result: u32| message_of(context.outline, result) < self.rule.before;
+        if step.masked.is_empty() && !is_sent(first) {
             return None;
         }
-        let gone: usize = changes.iter().filter(is_sent).map(|one| one.removed).sum();
+        let gone: usize = step.changes().filter(|one| is_sent(one.result)).map(|one| one.removed).sum();
         let kept = self.kept_before(context, Some(first));
         let written_again = self.chars_before(self.rule.before).saturating_sub(gone).saturating_sub(kept);
-        let removed = changes.iter().map(|one| one.removed).sum();
+        let removed = step.changes().map(|one| one.removed).sum();
         Some(Move { request: self.rule.requests, masked: step.masked.len(), removed, written_again, reasoning: 0 })
     }
 
     /// Characters of the view after a step.
     pub(crate) fn chars_after(&self, end: usize, step: &Step) -> usize {
-        let removed = || step.masked.iter().chain(&step.cuts).map(|one| one.removed).sum::<usize>();
+        let removed = || step.changes().map(|one| one.removed).sum::<usize>();
         step.hiding.as_ref().map_or_else(|| self.chars_before(end).saturating_sub(removed()), |hiding| hiding.chars)
     }
 
@@ -284,7 +283,7 @@ impl State {
         }
         if context.policy.remembers() {
             (self.rule.paid.boundary, self.rule.paid.marked) = (self.boundary_chars(context), 0);
-            let first = step.changes().first().map_or(usize::MAX, |first| message_of(context.outline, first.result));
+            let first = step.first_change().map_or(usize::MAX, |first| message_of(context.outline, first));
             if step.hiding.is_some() || first < self.rule.before {
                 self.rule.paid.shared = if step.hiding.is_some() { 0 } else { first };
             }

@@ -83,7 +83,7 @@ impl Planner<'_> {
             let (sent, step, text) = played.request(*end);
             let results = |message: &u32| self.outline.results_of(*message as usize);
             let hidden = step.hiding.iter().flat_map(|hiding| hiding.messages.iter().flat_map(results));
-            let changed = step.masked.iter().chain(&step.cuts).map(|one| one.result as usize);
+            let changed = step.changes().map(|one| one.result as usize);
             replayed.summaries.extend(text.map(|text| (replayed.sent.len() as u32, text)));
             replayed.push(sent, changed.chain(hidden));
         }
@@ -114,16 +114,15 @@ impl Played<'_> {
         }
         let text = self.write_summary(end);
         // The first place of the previous view that is another one now, or gone.
-        let forms = step.changes();
-        let changed = forms.first().filter(|first| message_of(context.outline, first.result) < before);
-        let changed_message = changed.map(|first| message_of(context.outline, first.result));
+        let changed = step.first_change().filter(|first| message_of(context.outline, *first) < before);
+        let changed_message = changed.map(|first| message_of(context.outline, first));
         let first = self.layout.first_change(&layout_before, changed_message);
         let same = self.at(first);
         let mut same_blocks = same.blocks;
         if let Some((changed, message)) = changed.zip(changed_message)
             && [self.layout.item(first), layout_before.item(first)] == [Item::Message(message); 2]
         {
-            let block = context.outline.results[changed.result as usize].block as usize;
+            let block = context.outline.results[changed as usize].block as usize;
             same_blocks += block.min(blocks_of(context.outline, message).saturating_sub(1));
         }
         let sent = Sent {

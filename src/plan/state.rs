@@ -319,30 +319,31 @@ impl State {
         }
     }
 
-    /// Masks the waiting observations for which `is_included` is true. Returns them, in order.
-    pub(super) fn mask(&mut self, context: PlanContext, is_included: impl Fn(u32) -> bool) -> Vec<Masked> {
-        let mut now: Vec<Masked> = self.results.waiting.extract_if(.., |one| is_included(one.result)).collect();
+    /// Masks the waiting observations for which `is_included` is true.
+    pub(super) fn mask(&mut self, context: PlanContext, is_included: impl Fn(u32) -> bool) {
+        let mut now = Vec::with_capacity(self.results.waiting.len());
+        now.extend(self.results.waiting.extract_if(.., |one| is_included(one.result)));
         now.sort_unstable_by_key(|one| one.result);
-        let Some(first) = now.first().map(|first| first.result) else { return now };
+        let Some(first) = now.first().map(|first| first.result) else { return };
         let removed = self.remove(context, &[], &now);
         let is_in_order = self.results.masked.last().is_none_or(|last| last.result < first);
         reserve(&mut self.results.masked, now.len());
-        self.results.masked.extend_from_slice(&now);
+        self.results.masked.append(&mut now);
         if !is_in_order {
             self.results.masked.sort_unstable_by_key(|one| one.result);
         }
         self.results.gain -= removed;
         self.find_first();
-        now
     }
 
     /// Counts what new cuts and masks of the view remove.
     pub(super) fn remove(&mut self, context: PlanContext, cuts: &[Masked], masked: &[Masked]) -> usize {
         self.sums.cost = self.cost_with(context, masked, cuts);
         let place = |result: u32| self.gone.hidden.shown_before(message_of(context.outline, result));
-        let changes = merged(masked.to_vec(), cuts.to_vec());
+        let mut changes: Vec<&Masked> = masked.iter().chain(cuts).collect();
+        changes.sort_by_key(|one| one.result);
         let Some(first) = changes.first().map(|one| place(one.result)) else { return 0 };
-        let (mut removed, mut next) = (0, changes.iter().peekable());
+        let (mut removed, mut next) = (0, changes.into_iter().peekable());
         for (at, chars) in self.sums.view_chars.iter_mut().enumerate().skip(first) {
             while let Some(one) = next.next_if(|one| place(one.result) == at) {
                 removed += one.removed;

@@ -2,7 +2,7 @@
 //! show the step of a request that is not made yet.
 
 use super::hidden::Hiding;
-use super::masked::{Masked, Move, merged};
+use super::masked::{Masked, Move};
 use super::units::Bill;
 
 /// What follows the messages of a state.
@@ -41,9 +41,14 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// The observations that it changes, in order.
-    pub(crate) fn changes(&self) -> Vec<Masked> {
-        merged(self.masked.clone(), self.cuts.clone())
+    /// The observations that it changes: those that it masks, then those that it cuts.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Masked> + Clone {
+        self.masked.iter().chain(&self.cuts)
+    }
+
+    /// The first observation that it changes.
+    pub(super) fn first_change(&self) -> Option<u32> {
+        [self.masked.first(), self.cuts.first()].into_iter().flatten().map(|one| one.result).min()
     }
 
     /// Whether the view stays as it is.
