@@ -1,8 +1,8 @@
 """What masks and summaries cost at the makers of models, by the rules of their caches: `python benches/providers.py`.
 
 The first table replays the long recorded sessions at the price of a cached token; the second plays sessions of equal
-turns through a `RequestMasker`, in chat form and in Anthropic's without marks. `--table` prints the table of
-docs/providers.md.
+turns through a `RequestMasker`, in chat form and in Anthropic's without marks. `--table` prints the first table of
+docs/providers.md, `--table turns` the second.
 """
 
 from __future__ import annotations
@@ -120,8 +120,22 @@ def table() -> str:
     return markdown(["maker", "masks", "masks and summaries"], rows)
 
 
+def table_of_turns() -> str:
+    """What equal turns cost of raw, by maker, in the form that costs more: the second table of docs/providers.md."""
+    rows = []
+    for name, row in PLAYED.items():
+        forms = [played(name, form) for form in _forms(row)]
+        dearest = [max(cells) for cells in zip(*forms, strict=True)]
+        worst = max(worst for cells in forms for _, worst in cells)
+        rows.append([name, *(f"{100 * cost:.0f} %" for cost, _ in dearest), f"{100 * worst:.0f} %"])
+    return markdown(["maker", *(f"{count} turns" for count in TURNS), "worst moment"], rows)
+
+
 def main() -> None:
-    """Print the table of docs/providers.md, or the claims."""
+    """Print a table of docs/providers.md, or the claims."""
+    if sys.argv[1:] == ["--table", "turns"]:
+        print(table_of_turns())
+        return
     if "--table" in sys.argv:
         if not CORPUS.is_dir():
             sys.exit(NOT_HERE)
