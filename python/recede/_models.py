@@ -55,6 +55,7 @@ _SHARES = {None: 0.0, "none": 0.0, "minimal": 0.1, "low": 0.2}
 _QUOTED = ", as others quote it"
 _CLAUDE = "platform.claude.com/docs: pricing, models, prompt caching"
 _OPENAI = "developers.openai.com/api/docs/pricing" + _QUOTED
+_OPENAI_MODEL = "developers.openai.com/api/docs/models: the model's own page"
 _GEMINI = "ai.google.dev/gemini-api/docs/pricing" + _QUOTED
 _THINKING = "platform.claude.com/docs: extended and preserved thinking, effort"
 _ITEMS = "developers.openai.com/api/docs: reasoning, conversation state"
@@ -120,12 +121,18 @@ _WEEKEND = 5  # the first day of it, from Monday on
 
 
 def _openai_new(
-    date: str, input: float, cached: float, output: float, effort: str = "none", small: str = "gpt-6-luna"
+    date: str,
+    input: float,
+    cached: float,
+    output: float,
+    effort: str = "none",
+    small: str = "gpt-6-luna",
+    source: str = _OPENAI,
 ) -> Model:
     write = round(input * _NEW_WRITE, 4)
     long = 272_000, 2.0, 1.5
     prices, facts = (input, cached, write, write, output), (1_024, 922_000, _NEW_TTL_SECONDS, long)
-    return Model("openai", date, _OPENAI, *prices, *facts, small, _GPT_ALL[effort])
+    return Model("openai", date, source, *prices, *facts, small, _GPT_ALL[effort])
 
 
 def _gemini(
@@ -192,18 +199,18 @@ _GROK = _other("xai", _XAI, (2.0, 0.5, 6.0), 0, 500_000, "all", "low", twice_abo
 # answer in, 128,000 tokens of 1,050,000 or 400,000. Models newer than that have the window of their family.
 _STANDARD: Mapping[str, Model] = {
     "claude-fable-5-2": _claude("2026-11", 8.0, 40.0, 512, cached=0.2, read=_QUOTED),
-    "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, 512, cached=0.25),
-    "claude-fable-5": _claude("2026-07", 10.0, 50.0, 512),
-    "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, 512, cached=0.2, read=_QUOTED),
-    "claude-opus-5": _claude("2026-10", 5.0, 25.0, 512),
-    "claude-opus-4-8": _claude("2026-07", 5.0, 25.0, 1_024),
-    "claude-opus-4-7": _claude("2026-06", 5.0, 25.0),
+    "claude-fable-5-1": _claude("2026-11", 10.0, 50.0, 512, cached=0.25),
+    "claude-fable-5": _claude("2026-09", 10.0, 50.0, 512),
+    "claude-opus-5-5": _claude("2026-11", 4.0, 20.0, 512, cached=0.2),
+    "claude-opus-5": _claude("2026-11", 5.0, 25.0, 512),
+    "claude-opus-4-8": _claude("2026-10", 5.0, 25.0, 1_024),
+    "claude-opus-4-7": _claude("2026-09", 5.0, 25.0),
     "claude-opus-4-6": _claude("2026-10", 5.0, 25.0, 4_096),
     "claude-opus-4-5": _old_claude("2026-10", 5.0, 25.0, 4_096)._replace(reasoning=_CLAUDE_ALL),
-    "claude-opus-4-1": _old_claude("2025-08", 15.0, 75.0, 1_024),
-    "claude-opus-4": _old_claude("2025-08", 15.0, 75.0, 1_024),
-    "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0, cached=0.1, read=_QUOTED),
-    "claude-sonnet-5": _claude("2026-10", 2.0, 10.0, 1_024),
+    "claude-opus-4-1": _old_claude("2026-09", 15.0, 75.0, 1_024),
+    "claude-opus-4": _old_claude("2026-09", 15.0, 75.0, 1_024),
+    "claude-sonnet-5-5": _claude("2026-11", 2.0, 10.0, cached=0.1, read=_QUOTED),
+    "claude-sonnet-5": _claude("2026-11", 2.0, 10.0, 1_024),
     "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0, read=_QUOTED),
     "claude-sonnet-4-5": _old_claude("2026-06", 3.0, 15.0, 1_024, _QUOTED),
     "claude-sonnet-4": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED),
@@ -211,15 +218,15 @@ _STANDARD: Mapping[str, Model] = {
     "claude-3-5-sonnet": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED)._replace(
         small="claude-3-5-haiku", reasoning=_CLAUDE_NONE
     ),
-    "claude-haiku-5-5": _claude("2026-10", 0.1, 0.5, read=_QUOTED, small="")._replace(long=(100_000, 5.0, 5.0)),
+    "claude-haiku-5-5": _claude("2026-11", 0.1, 0.5, read=_QUOTED, small="")._replace(long=(100_000, 5.0, 5.0)),
     "claude-haiku-4-5": _old_claude("2026-10", 1.0, 5.0, 4_096)._replace(small=""),
     "claude-3-5-haiku": _old_claude("2025-08", 0.8, 4.0, 2_048, _QUOTED)._replace(small="", reasoning=_CLAUDE_NONE),
-    "gpt-6.2-sol": _openai_new("2026-11", 2.0, 0.1, 10.0, "low"),
+    "gpt-6.2-sol": _openai_new("2026-11", 2.0, 0.1, 10.0, "low", source=_OPENAI_MODEL),
     "gpt-6.2-astra": _openai_new("2026-11", 8.0, 0.4, 40.0, "low"),
     "gpt-6.1-sol": _openai_new("2026-09", 2.0, 0.1, 10.0, "low"),
-    "gpt-6.1-terra": _openai_new("2026-10", 1.0, 0.05, 5.0),
+    "gpt-6.1-terra": _openai_new("2026-11", 1.0, 0.05, 5.0),
     "gpt-6-astra": _openai_new("2026-09", 10.0, 1.0, 50.0, "low"),
-    "gpt-6-sol": _openai_new("2026-09", 2.0, 0.2, 10.0),
+    "gpt-6-sol": _openai_new("2026-11", 2.0, 0.2, 10.0, source=_OPENAI_MODEL),
     "gpt-6-luna": _openai_new("2026-09", 0.1, 0.01, 0.5, small=""),
     "gpt-5.6": _openai_new("2026-08", 4.0, 0.4, 20.0, small="gpt-5.6-luna"),
     "gpt-5.6-sol": _openai_new("2026-08", 4.0, 0.4, 20.0, small="gpt-5.6-luna"),
@@ -246,17 +253,18 @@ _STANDARD: Mapping[str, Model] = {
     "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6, window=128_000, small="", reasoning=_GPT_NONE),
     "gemini-4-neon": _gemini("2026-11", 3.0, 15.0, 4_096, cached=0.15, effort="low"),
     "gemini-4-hydrogen": _gemini("2026-11", 1.5, 7.5, 4_096, cached=0.075, effort="low"),
-    "gemini-3.8-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
+    "gemini-4-argon": _gemini("2026-11", 2.0, 10.0, 4_096, cached=0.1, effort="low"),
+    "gemini-3.8-flash": _gemini("2026-10", 0.75, 3.75, 4_096),
     "gemini-3.6-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
     "gemini-3.7-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
-    "gemini-3.5-flash": _gemini("2026-06", 1.5, 9.0, 4_096),
-    "gemini-3.1-pro": _gemini("2026-06", 2.0, 12.0, 4_096, effort="low"),
+    "gemini-3.5-flash": _gemini("2026-10", 1.5, 9.0, 4_096),
+    "gemini-3.1-pro": _gemini("2026-10", 2.0, 12.0, 4_096, effort="low"),
     "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096, effort="low"),
     "gemini-3-flash": _gemini("2026-06", 0.5, 3.0, 1_024),
     "gemini-3.1-flash-lite": _gemini("2026-06", 0.25, 1.5, 1_024, small=""),
-    "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 2_048, effort=None, small="gemini-2.5-flash-lite"),
-    "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 2_048, effort=None, small="gemini-2.5-flash-lite"),
-    "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 2_048, effort=None, small=""),
+    "gemini-2.5-pro": _gemini("2026-10", 1.25, 10.0, 2_048, effort=None, small="gemini-2.5-flash-lite"),
+    "gemini-2.5-flash": _gemini("2026-10", 0.3, 2.5, 2_048, effort=None, small="gemini-2.5-flash-lite"),
+    "gemini-2.5-flash-lite": _gemini("2026-10", 0.1, 0.4, 2_048, effort=None, small=""),
     "deepseek-flash": _FLASH,
     "deepseek-v4-flash": _FLASH,
     "deepseek-v4.1-flash": _FLASH,
@@ -308,10 +316,11 @@ EARLIER_ROWS: Mapping[str, tuple[tuple[str, Model], ...]] = {
     "gpt-5.6-terra": (("2026-07-30", _openai_new("2026-07", 2.5, 0.25, 15.0)),),
     "gpt-5.6-luna": (("2026-07-30", _openai_new("2026-07", 1.0, 0.1, 6.0)),),
 }
-# Announced for 2027 (ai.google.dev/gemini-api/docs/pricing, as genai-prices 0.2 quotes it, November 2026).
+# Announced for December and 2027 (ai.google.dev/gemini-api/docs/pricing, as genai-prices 0.2 quotes it, November 2026).
 _TWICE_FROM_2027 = ("gemini-3.6-flash", "gemini-3.7-flash", "gemini-3.8-flash")
 LATER_ROWS: Mapping[str, tuple[tuple[str, Model], ...]] = {
-    name: (("2027-01-01", _times(_STANDARD[name], 2, 2)),) for name in _TWICE_FROM_2027
+    "gemini-4-argon": (("2026-12-01", _times(_STANDARD["gemini-4-argon"], 2, 2)),),
+    **{name: (("2027-01-01", _times(_STANDARD[name], 2, 2)),) for name in _TWICE_FROM_2027},
 }
 
 USUAL_MODELS = {
