@@ -174,7 +174,7 @@ SETUPS = {
     # more than the 14
     "vibe, built-in provider": SetUp(_asking("vibe", "-p"), {}, "api.mistral.ai", {"MISTRAL_API_KEY": KEY}),
     "opencode, nothing": SetUp(
-        _asking("opencode", "run", "-m", "anthropic/claude-sonnet-4-5"),
+        _asking("opencode", "run", "-m", "anthropic/claude-opus-5-5"),
         {},
         "api.anthropic.com",
         {"ANTHROPIC_API_KEY": "sk-ant-x"},
@@ -228,7 +228,7 @@ def _listed(name: str, model: str, **more: Any) -> dict[str, Any]:
 
 CATALOG = {
     "deepseek": _listed("deepseek", "deepseek-v4-pro", npm="@ai-sdk/openai-compatible", api=URL),
-    "anthropic": _listed("anthropic", "claude-sonnet-4-5", npm="@ai-sdk/anthropic"),
+    "anthropic": _listed("anthropic", "claude-opus-5-5", npm="@ai-sdk/anthropic"),
 }
 
 

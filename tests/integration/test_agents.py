@@ -114,7 +114,7 @@ def _gemini(home: Path) -> list[str]:
 
 
 def _opencode(home: Path) -> list[str]:
-    return [_program("opencode"), "run", "-m", "anthropic/claude-sonnet-4-5", "Do the work."]
+    return [_program("opencode"), "run", "-m", "anthropic/claude-opus-5-5", "Do the work."]
 
 
 def _qwen(home: Path, **context: Any) -> list[str]:
@@ -126,7 +126,7 @@ def _qwen(home: Path, **context: Any) -> list[str]:
 
 
 def _pi(home: Path) -> list[str]:
-    return [_program("pi"), "-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "Do the work."]
+    return [_program("pi"), "-p", "--provider", "anthropic", "--model", "claude-opus-5-5", "Do the work."]
 
 
 AGENTS = {
@@ -265,7 +265,8 @@ def test_250_turns_of_claude_code_cost_half(tmp_path: Path) -> None:
     assert cost < (0.6 if sent.model.bodies[-1]["model"] == "claude-opus-5-5" else 0.55)
 
 
-WITH_SUMMARIES = {"claude_code": partial(_claude, model="claude-sonnet-4-5"), "codex": _codex_with_functions}
+# With Opus 5.5, which reads from the cache at a twentieth of its input, a summary pays too late here.
+WITH_SUMMARIES = {"claude_code": partial(_claude, model="claude-sonnet-4-6"), "codex": _codex_with_functions}
 
 
 @pytest.mark.parametrize("agent", WITH_SUMMARIES.values(), ids=WITH_SUMMARIES)
@@ -305,7 +306,7 @@ def _reading(path: Path) -> dict[str, Any]:
 
 
 # Models that take no system prompt among the messages have what Claude Code adds in their results.
-MODELS_OF_CLAUDE = ("claude-opus-5-5", "claude-sonnet-4-5")
+MODELS_OF_CLAUDE = ("claude-opus-5-5", "claude-sonnet-4-6")
 WITH_INSTRUCTIONS = {
     **{f"claude_code, {name}": partial(_claude, model=name) for name in MODELS_OF_CLAUDE},
     "opencode": _opencode,

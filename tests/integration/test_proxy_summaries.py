@@ -39,7 +39,10 @@ TOOL = {"name": "Bash", "description": "Run a command. " * 400, "input_schema": 
 
 
 def play(url: str, messages: list[Any], calls: int = CALLS) -> None:
-    """An agent with the client of Anthropic, until it has made so many calls; its marks move with each request."""
+    """An agent with the client of Anthropic, until it has made so many calls; its marks move with each request.
+
+    Its model reads from the cache at a tenth of its input: with the newest, at a twentieth, no summary pays here.
+    """
     with anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0) as client:
         while len(messages) < 2 * calls + 1:
             sent = json.loads(json.dumps(messages))
@@ -47,7 +50,7 @@ def play(url: str, messages: list[Any], calls: int = CALLS) -> None:
                 message["content"][-1]["cache_control"] = MARK
             system: Any = [{"type": "text", "text": "You are an agent. " * 200, "cache_control": MARK}]
             answer = client.messages.create(
-                model="claude-sonnet-4-5", max_tokens=999, system=system, tools=[TOOL], messages=sent
+                model="claude-sonnet-4-6", max_tokens=999, system=system, tools=[TOOL], messages=sent
             )
             (block,) = answer.content
             if block.type != "tool_use":
