@@ -17,7 +17,7 @@ pytest.importorskip("openai", reason="the client is not installed")
 
 from paying import CHEAP
 from planted import anthropic_rows, interaction_rows, openai_rows, other_rows
-from planted.doors import DOORS, DOTS, NAMES, POLICIES, answering, doors_of, is_question
+from planted.doors import DOORS, NAMES, POLICIES, SAID, answering, doors_of, is_question
 from planted.known import title_of
 from planted.playing import APIS, Body, Row, play
 
@@ -60,6 +60,7 @@ def check(name: str, door: str, policy: str) -> None:
         outcome = play(row, view)
     assert not outcome, outcome
     assert outcome.is_reduced or row.is_untouched, "the row has nothing to show"
+    assert outcome.has_summary or row.is_untouched or policy != "summarizer", "no summary was made"
 
 
 @pytest.mark.parametrize(("name", "door", "policy"), ways(is_slow=False))
@@ -95,7 +96,7 @@ def asked(door: str, row: Row, said: Body) -> tuple[list[Body], list[Body]]:
 
     def answer(body: Body) -> tuple[int, Body]:
         (questions if is_question(body) else views).append(body)
-        return 200, said if is_question(body) else DOTS["/v1/messages"]
+        return 200, said if is_question(body) else SAID["/v1/messages"]
 
     with DOORS[door](APIS["anthropic"], "anthropic", dict(ASKING), answer) as view:
         play(row, view)
@@ -108,7 +109,7 @@ def asked(door: str, row: Row, said: Body) -> tuple[list[Body], list[Body]]:
 @pytest.mark.parametrize("door", ["wrap", "proxy"])
 def test_no_question_for_a_summary_shows_reasoning(door: str) -> None:
     row = Row("anthropic.reasoning_is_not_shown_as_text", "anthropic", anthropic_rows.thinking_turn)
-    questions, _ = asked(door, row, DOTS["/v1/messages"])
+    questions, _ = asked(door, row, SAID["/v1/messages"])
     # Whatever model is asked, which is a small one.
     taken = [PROVIDERS["anthropic"].take({**body, "model": "claude-opus-5-5"}) for body in questions]
     assert [one.fault or one.refusal for one in taken] == [None] * len(questions)
@@ -119,7 +120,7 @@ def test_no_question_for_a_summary_shows_reasoning(door: str) -> None:
 @pytest.mark.parametrize("door", ["wrap", "proxy"])
 def test_an_unfinished_answer_is_no_summary(door: str, stop: str) -> None:
     row = Row("anthropic.finished", "anthropic", anthropic_rows.turn)
-    cut = {**DOTS["/v1/messages"], "stop_reason": stop, "content": [{"type": "text", "text": UNFINISHED[stop]}]}
+    cut = {**SAID["/v1/messages"], "stop_reason": stop, "content": [{"type": "text", "text": UNFINISHED[stop]}]}
     _, views = asked(door, row, cut)
     assert not any(UNFINISHED[stop] in json.dumps(view) for view in views)
 

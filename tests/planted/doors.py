@@ -190,32 +190,40 @@ def doors_of(api: str) -> list[str]:
 
 
 def answering(account: Account, api: Api) -> Upstream:
-    """A provider that refuses what its rules refuse, and else says a dot."""
+    """A provider that refuses what its rules refuse, and else answers with a summary."""
 
     def answer(body: Body) -> tuple[int, Body]:
         words = PROVIDERS[api.rules].take(body, account).fault
         if words is not None:
             return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
-        return 200, DOTS[api.path if api.path in DOTS else "gemini"]
+        return 200, SAID[api.path if api.path in SAID else "gemini"]
 
     return answer
 
 
 _USAGE = {"input_tokens": 9, "output_tokens": 1}
-DOTS: dict[str, Body] = {
+_SAID = summarize([], None)
+_PART = {"type": "text", "text": _SAID}
+SAID: dict[str, Body] = {
     "/v1/messages": {
         "id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
-        "stop_sequence": None,
-        "content": [{"type": "text", "text": summarize([], None)}], "usage": _USAGE,
+        "stop_sequence": None, "content": [_PART], "usage": _USAGE,
     },
     "/v1/responses": {
-        "id": "r", "object": "response", "status": "completed", "model": "m", "output": [], "usage": None,
+        "id": "r", "object": "response", "status": "completed", "model": "m", "usage": None,
         "created_at": 0, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None,
+        "output": [
+            {"type": "message", "id": "m", "role": "assistant", "status": "completed",
+             "content": [{"type": "output_text", "text": _SAID, "annotations": []}]},
+        ],
     },
     "/v1/chat/completions": {
         "id": "c", "object": "chat.completion", "created": 0, "model": "m", "usage": None,
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "."}}],
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": _SAID}}],
     },
-    "/v1beta/interactions": {"id": "v1", "status": "completed", "steps": []},
-    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "."}]}, "finishReason": "STOP"}]},
+    "/v1beta/interactions": {
+        "id": "v1", "status": "completed", "steps": [{"type": "model_output", "content": [_PART]}],
+    },
+    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": _SAID}]}, "finishReason": "STOP"}]},
 }  # fmt: skip
+"""What the provider answers by path: the text of a summary, also where none was asked for."""

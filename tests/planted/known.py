@@ -11,7 +11,6 @@ ALL = ("*",)
 SUMMARY = ("* summarizer",)
 LIMIT = ("reduce tight", "History tight")  # these doors hide turns over a limit
 HIDES = (*SUMMARY, *LIMIT)
-NOT_PROXY = tuple(f"{door} summarizer" for door in ("reduce", "History", "Masker", "RequestMasker", "wrap"))
 WRAP_SUMMARY = ("wrap summarizer",)
 
 KNOWN: dict[str, dict[str, Ways]] = {
@@ -38,12 +37,12 @@ KNOWN: dict[str, dict[str, Ways]] = {
         "tools that a result loads": HIDES,
         "tools that a search loads": HIDES,
         "blocks of later days": HIDES,
-        "Responses: searched tools": (*LIMIT, *NOT_PROXY),
+        "Responses: searched tools": HIDES,
         "Responses: items of later days": LIMIT,
         "chat: parts of later days": LIMIT,
         "Gemini: parts of later days": HIDES,
         "Converse: blocks of later days": HIDES,
-        "Interactions: steps of later days": (*LIMIT, "RequestMasker summarizer"),
+        "Interactions: steps of later days": (*LIMIT, "RequestMasker summarizer", "proxy summarizer"),
         "Qwen": HIDES,
         "Gemma": HIDES,
         "Ministral": SUMMARY,

@@ -142,6 +142,7 @@ class Outcome:
     missed: list[str] = field(default_factory=list)  # what a model had in the raw history, and has not in the view
     changed: list[Any] = field(default_factory=list)  # what the view says in other words than the history
     is_reduced: bool = False  # whether any view was another one than the history
+    has_summary: bool = False  # in its last view
 
     def __bool__(self) -> bool:
         return bool(self.refused or self.dropped or self.missed or self.changed)
@@ -174,6 +175,7 @@ def play(row: Row, view: View, counted: Callable[[], int] = lambda: 0) -> Outcom
             break
         before = shown
         history = [*history, *api.sign(sent, step.answer, row.account), *step.after]
+    outcome.has_summary = _SUMMARY.encode() in canonical(shown)
     return outcome
 
 
