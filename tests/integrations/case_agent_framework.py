@@ -1,30 +1,33 @@
-"""Agent Framework: `Agent`, with a scripted client."""
+"""Agent Framework: `Agent`, with its client of OpenAI, which asks the played server."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import sys
+from pathlib import Path
 from typing import Any
 
 from agent_framework import (
     Agent,
-    BaseChatClient,
     ChatContext,
-    ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
     Content,
-    FunctionInvocationLayer,
     InMemoryHistoryProvider,
     Message,
-    ResponseStream,
     tool,
 )
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for, results_by_arguments
+from agent_framework.openai import OpenAIChatCompletionClient
+from case_http import DEFAULTS  # noqa: F401 (the contract asks a case for them)
+from sessions import IMAGE, TASK, Call, Result, Turn, results_by_arguments
 from unions import LONG
 
 from recede.integrations.agent_framework import RecedeMiddleware
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_server import serving
+from scripts import script_of
 
 WAYS = ("async", "stream")
 IMAGE_URI = f"data:image/png;base64,{IMAGE}"
@@ -70,7 +73,7 @@ def masking(**options: Any) -> RecedeMiddleware:
 
 
 def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
-    context: Any = ChatContext(Scripted([]), messages, {"model": model})  # type: ignore[arg-type]
+    context: Any = ChatContext(Recording("http://127.0.0.1"), messages, {"model": model})  # type: ignore[arg-type]
     context.result = ChatResponse(messages=[])
 
     async def call_next() -> None:
@@ -136,27 +139,17 @@ def reloaded(messages: list[Any]) -> list[Any]:
     return [Message.from_dict(json.loads(json.dumps(message.to_dict()))) for message in messages]
 
 
-class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):  # type: ignore[misc]
-    """Plays the turn whose number is that of its own messages in the request."""
+class Recording(OpenAIChatCompletionClient):  # type: ignore[type-arg]
+    """The client of the framework, which remembers the messages that it is given."""
 
-    def __init__(self, turns: list[Turn]) -> None:
-        super().__init__(function_invocation_configuration={"max_iterations": 1_000})
-        self.turns = turns
+    def __init__(self, url: str) -> None:
+        calling: Any = {"max_iterations": 1_000}
+        super().__init__("m", api_key="none", base_url=f"{url}/v1", function_invocation_configuration=calling)
         self.requests: list[Any] = []
 
-    def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_: Any) -> Any:
+    def _inner_get_response(self, *, messages: Any, **given: Any) -> Any:
         self.requests.append(list(messages))
-        turn = asked_for(self.turns, self.requests)
-        usage: Any = {"input_token_count": 9_000, "output_token_count": 10, "cache_read_input_token_count": 8_900}
-
-        async def whole() -> ChatResponse[Any]:
-            return ChatResponse(messages=[Message("assistant", _contents(turn))], usage_details=usage)
-
-        async def updates() -> AsyncIterator[ChatResponseUpdate]:
-            for one in _contents(turn):
-                yield ChatResponseUpdate(contents=[one], role="assistant")
-
-        return ResponseStream(updates(), finalizer=ChatResponse.from_updates) if stream else whole()
+        return super()._inner_get_response(messages=messages, **given)
 
 
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
@@ -167,21 +160,21 @@ def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], lis
         """Run a command."""
         return _items(left[command, place].pop(0))
 
-    client = Scripted([*turns, LAST])
-    agent = Agent(
-        client,
-        tools=[run_tool, masking.recall_tool],
-        middleware=[masking],
-        context_providers=[InMemoryHistoryProvider()],
-    )
-
-    async def in_loop() -> list[Any]:
+    async def in_loop(url: str) -> tuple[list[Any], list[Any]]:
+        client = Recording(url)
+        tools = [run_tool, masking.recall_tool]
+        agent = Agent(client, tools=tools, middleware=[masking], context_providers=[InMemoryHistoryProvider()])
         session = agent.create_session()
         if way == "stream":
             async for _ in agent.run(TASK, session=session, stream=True):
                 pass
         else:
             await agent.run(TASK, session=session)
-        return list(session.state["in_memory"]["messages"])
+        await client.client.close()
+        return client.requests, list(session.state["in_memory"]["messages"])
 
-    return client.requests, asyncio.run(in_loop())
+    with serving(*script_of(turns)) as server:
+        requests, stored = asyncio.run(in_loop(server.url))
+    assert server.refusals == []
+    assert len(server.requests) == len(requests)
+    return requests, stored
