@@ -114,7 +114,13 @@ def test_four_agents_have_the_four_answers_within_fifteen_lines(four: Path) -> N
     found = shown()
     assert found[0] == "4 sessions of Claude Code, Codex, Gemini CLI, OpenHands; 107 requests"
     first = "\n".join(found[:15])
-    assert list(amounts(found)) == ["you paid", "masked when it pays"]
+    assert list(amounts(found)) == ["you paid", "you paid, as estimated", "together", "masked when it pays"]
+    logged, estimated, together, _ = amounts(found).values()
+    assert logged + estimated == pytest.approx(together, abs=0.011)
+    assert (
+        f"you paid: ${logged:.2f} logged, ${estimated:.2g} estimated;"
+        in recede_command("replay", "--all").stdout.decode()
+    )
     assert "  quoted     none of 107 requests" in first and "quoted in 0.0 %" in first
     assert re.search(r"  saved by   2 long sessions: \$[\d.]+; 2 short ones: nothing", first)
     typed = found[found.index("  to get it  Claude Code    recede proxy -- claude") :][:4]
@@ -213,7 +219,11 @@ def test_those_who_pay_a_subscription_see_tokens_first(home: Path) -> None:
     assert not amounts(found)
     put(home / ".claude/projects/a/one.jsonl", claude_log(60))
     assert tried not in shown()
-    assert "you paid" in amounts(shown()), "one paid by the token, so dollars come first"
+    found_amounts = amounts(shown())  # one paid by the token, so dollars come first
+    own, plan, together, _ = found_amounts.values()
+    assert list(found_amounts)[:3] == ["you paid", "subscription, at API prices", "together, at API prices"]
+    assert own + plan == pytest.approx(together, abs=0.011)
+    assert f"${plan:.2f} of a subscription, at API prices" in recede_command("replay", "--all").stdout.decode()
     assert "assumed: 1 session paid by a subscription: priced as the API" in shown("-v")
     put(home / ".claude.json", dumps({"oauthAccount": {"billingType": "stripe_subscription"}}))
     assert not amounts(shown())
@@ -245,7 +255,7 @@ def test_summaries_are_shown_where_they_save_more_and_can_be_had(home: Path) -> 
     assert with_codex["masked when it pays"] - with_codex["with summaries of old turns too"] == pytest.approx(
         masked - more, abs=0.02
     ), "a subscription's own turns are masked alone"
-    assert [line for line in found if "--summaries" in line] == [found[place + 1]]
+    assert [line for line in found if "--summaries" in line] == [found[place + 3]]
     put(home / ".claude.json", dumps({"oauthAccount": {"billingType": "stripe_subscription"}}))
     assert not [line for line in shown() if "summar" in line]
 

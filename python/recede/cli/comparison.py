@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session, have_dollars, unpriced_models
+from recede.cli.played import MASKED, Session, have_dollars, paid_parts, unpriced_models
 from recede.cli.tables import gain, money, percent, prose, share, table, tenths, words_of
 from recede.costs import (
     CACHES,
@@ -71,13 +71,19 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[s
 
 def _paid_line(raw_cost: float | None, sessions: Sequence[Session]) -> str:
     """What was paid, beside the estimate that all costs of a table are compared with."""
-    amount, is_logged = sum(session.paid for session in sessions), any(session.is_logged for session in sessions)
+    parts = paid_parts(sessions)
+    amount = ", ".join(f"{money(dollars)} {_PAID[part]}" for part, dollars in parts.items())
+    amount = amount if len(parts) > 1 else money(sum(parts.values()))
     if silent := [session for session in sessions if not session.has_dollars]:
         said = f"no dollars for {counted(len(silent), 'session')}: no price is known of {unpriced_models(silent)}"
         said += " (--prices FILE gives one)"
-        return said + (f"; the others: {money(amount)}" if len(silent) < len(sessions) else "")
+        return said + (f"; the others: {amount}" if len(silent) < len(sessions) else "")
+    is_logged = any(session.is_logged for session in sessions)
     source = f"; the raw history is estimated at {money(raw_cost)}" if is_logged else ", as estimated"
-    return f"you paid: {money(amount)}{source}"
+    return f"you paid: {amount}{source}"
+
+
+_PAID = {"logged": "logged", "estimated": "estimated", "subscription": "of a subscription, at API prices"}
 
 
 def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:

@@ -155,6 +155,16 @@ def have_dollars(sessions: Sequence[Session]) -> bool:
     return all(session.has_dollars for session in sessions)
 
 
+def paid_parts(sessions: Sequence[Session]) -> dict[str, float]:
+    """The dollars of sessions: ``logged``, ``estimated`` where a log has no usage, and of a ``subscription``."""
+    found: dict[str, float] = {}
+    for session in sessions:
+        if session.requests and session.has_dollars:
+            part = "subscription" if session.is_plan else "logged" if session.is_logged else "estimated"
+            found[part] = found.get(part, 0.0) + session.paid
+    return {part: found[part] for part in ("logged", "estimated", "subscription") if part in found}
+
+
 def unpriced_models(sessions: Sequence[Session]) -> str:
     """Name the first model that has no known price, and count the others: "mystery-1 and 2 more"."""
     names = list(dict.fromkeys(name for session in sessions for name in session.unpriced))

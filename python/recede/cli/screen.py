@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from statistics import median
 from textwrap import wrap
 from typing import NamedTuple
 
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session, summarized, unpriced_models
+from recede.cli.played import MASKED, Session, paid_parts, summarized, unpriced_models
 from recede.cli.tables import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
 from recede.costs._misses import LONG_SESSION
@@ -164,8 +164,7 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     lines = [] if saves else [*_nothing(sessions, asked.unread, has_results=has_results, costs_more=costs_more), ""]
     if more is not None and not saves:
         lines[0] = lines[0].replace("nothing would be saved", "masks save nothing")
-    is_logged = any(session.is_logged for session in sessions)
-    rows = _token_rows(raw, masked, asked) if in_tokens else _rows(raw, masked, more, is_logged=is_logged)
+    rows = _token_rows(raw, masked, asked) if in_tokens else _rows(raw, masked, more, paid_parts(sessions))
     if in_tokens and any(session.has_dollars for session in sessions):
         rows += ["", f"  at API prices: {money(raw.dollars)}; {money(masked.dollars)} masked when it pays"]
     lines += [_head(sessions), "", *rows, "", *_without_dollars(silent, asked), *_quoted(sessions, masked, asked)]
@@ -205,8 +204,15 @@ def _head(sessions: Sequence[Session]) -> str:
     return next((line for line in tries if len(line) <= COLUMNS), f"{head}; {requests}")
 
 
-def _rows(raw: Choice, masked: Choice, more: Choice | None, *, is_logged: bool) -> list[str]:
-    lines = [f"  {'you paid' if is_logged else 'you paid, as estimated':31} {money(raw.dollars):>11}"]
+_PAID = {"logged": "you paid", "estimated": "you paid, as estimated", "subscription": "subscription, at API prices"}
+
+
+def _rows(raw: Choice, masked: Choice, more: Choice | None, paid: Mapping[str, float]) -> list[str]:
+    """A line for each part that was paid, their sum if there are several, and what else it would have cost."""
+    amounts = [(_PAID[part], dollars) for part, dollars in paid.items()]
+    if len(paid) > 1:
+        amounts.append(("together, at API prices" if "subscription" in paid else "together", raw.dollars))
+    lines = [f"  {words:31} {money(dollars):>11}" for words, dollars in amounts]
     for words, one in (("masked when it pays", masked), ("with summaries of old turns too", more)):
         if one is not None:
             quoted = "" if one.quoted is None else f"   quoted in {tenths(one.quoted)}"
