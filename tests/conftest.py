@@ -97,6 +97,7 @@ _WITHOUT_ORACLE = frozenset(
     test_off
     test_omitted_texts
     test_over_limit
+    test_reasoning_in_sessions
     test_panics
     test_pins_in_sessions
     test_replay

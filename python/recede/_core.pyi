@@ -47,9 +47,9 @@ __all__ = [
 
 __version__: str
 
-_Costs: TypeAlias = tuple[list[int], list[tuple[int, int]]]
-_CostsAndTexts: TypeAlias = tuple[list[int], list[tuple[int, int]], dict[str, int]]
-_MessageCosts: TypeAlias = tuple[int, list[tuple[int, int]]]
+_Costs: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+_CostsAndTexts: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int]], dict[str, int]]
+_MessageCosts: TypeAlias = tuple[tuple[int, int], list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
 _Quotation: TypeAlias = tuple[int, int, str | None, int, str]
 

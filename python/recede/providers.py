@@ -225,6 +225,14 @@ def model_verifies(model: object) -> bool:
     return isinstance(model, str) and verifies_reasoning(model[:_MOST_CHARS])
 
 
+def model_keeps_reasoning(model: str | None) -> bool:
+    """Whether a model reads earlier reasoning that a request sends back; True where nothing is known."""
+    from recede._models import model_row  # it takes as long to import as the rest
+
+    row = None if model is None else model_row(model[:_MOST_CHARS])
+    return row is None or row.reasoning.kept != "none"
+
+
 def _instead(name: str) -> str:
     """The end of the error for a provider that does not exist: a model has its own place."""
     from recede._model_names import model_provider  # it takes as long to import as the rest

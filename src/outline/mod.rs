@@ -37,6 +37,8 @@ pub struct Message {
     pub chars: usize,
     /// Images and documents in it.
     pub images: u32,
+    /// Characters of the model's reasoning in it, which count only to limits.
+    pub reasoning: usize,
     /// The first of its calls; they end at the `first_call` of the next message.
     pub first_call: u32,
     /// The first of its results.

@@ -32,8 +32,9 @@ struct MessageWriter<'a, T> {
     message: u32,
     chars: usize,
     images: u32,
+    reasoning: usize,
     has_thinking: bool,
-    /// The same before the current observation.
+    /// Characters and images before the current observation.
     before: (usize, u32),
 }
 
@@ -59,13 +60,14 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
         message: index as u32,
         chars: 0,
         images: 0,
+        reasoning: 0,
         has_thinking: false,
         before: (0, 0),
     };
     let facts = shape::read::<V, _>(object, &mut writer)?;
-    let MessageWriter { outline, chars, images, has_thinking, .. } = writer;
+    let MessageWriter { outline, chars, images, reasoning, has_thinking, .. } = writer;
     let message = &mut outline.messages[index];
-    (message.chars, message.images) = (chars, images);
+    (message.chars, message.images, message.reasoning) = (chars, images, reasoning);
     message.take(&facts);
     let is_step = matches!(facts.item, ItemType::Step(_)); // of Interactions, which stay as they came
     message.is_signed = has_thinking && facts.role == Role::Assistant && !is_step;
@@ -103,6 +105,10 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
 
     fn image(&mut self) {
         self.images += 1;
+    }
+
+    fn reasoning(&mut self, _: Option<&V::Text>, chars: usize) {
+        self.reasoning += chars;
     }
 
     fn signed(&mut self) {

@@ -9,7 +9,7 @@ use super::masked::{Masked, Move};
 use super::reasoning::Reasoning;
 use super::state::State;
 use super::step::{Point, Step};
-use super::units::{Bill, message_of};
+use super::units::Bill;
 use crate::outline::Outline;
 use crate::policy::{Boundary, Policy};
 
@@ -98,8 +98,7 @@ impl State {
 
     /// The reasoning of the view after a step.
     pub(crate) fn reasoning_after(&self, outline: &Outline, step: &Step) -> Reasoning {
-        let edited = || step.first_change().map(|result| message_of(outline, result));
-        let first = if step.hiding.is_some() { Some(0) } else { edited() };
+        let first = step.first_edited(outline);
         first.map_or(self.rule.reasoning, |first| self.rule.reasoning.edited(first))
     }
 

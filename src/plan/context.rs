@@ -14,8 +14,8 @@ use std::collections::HashMap;
 /// Costs of messages and observations, if those are not their characters.
 #[derive(Debug, Default, Clone)]
 pub struct Costs {
-    /// Costs of the messages, without their observations.
-    pub messages: Vec<usize>,
+    /// Costs of the messages: without their observations and reasoning; of their reasoning.
+    pub messages: Vec<(usize, usize)>,
     /// Costs of the observations, raw and masked.
     pub observations: Vec<(usize, usize)>,
     /// Costs of texts that were requested.
@@ -83,16 +83,17 @@ impl Costs {
         self.texts.get(text).copied().ok_or_else(|| Uncounted(vec![text.to_vec()]))
     }
 
-    /// The cost of a message with its observations, unmasked.
+    /// The cost of a message with its observations, unmasked, and without its reasoning.
     pub(super) fn of_message(&self, outline: &Outline, message: usize) -> usize {
         let observations = outline.results_of(message).map(|result| self.observations[result].0);
-        observations.fold(self.messages[message], usize::saturating_add)
+        observations.fold(self.messages[message].0, usize::saturating_add)
     }
 
     /// The cost of a whole history, unmasked.
     pub(crate) fn total(&self) -> usize {
         let observations = self.observations.iter().map(|(raw, _)| *raw);
-        self.messages.iter().copied().chain(observations).fold(0, usize::saturating_add)
+        let messages = self.messages.iter().map(|(own, reasoning)| own.saturating_add(*reasoning));
+        messages.chain(observations).fold(0, usize::saturating_add)
     }
 }
 
@@ -162,13 +163,19 @@ impl<'a> PlanContext<'a> {
         facts_of_pair(self.outline, self.pairs.call_of(result), |message| self.turns.at(message), result).turn
     }
 
+    /// What the reasoning of a message costs, if it is sent.
+    pub(super) fn reasoning_of(&self, message: usize) -> usize {
+        let chars = || self.policy.reasoning_of(self.outline, message);
+        self.costs.map_or_else(chars, |costs| costs.messages[message].1)
+    }
+
     /// The cost of a cut text: its characters, or what the caller has counted.
     pub(super) fn text_cost(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> usize {
         self.costs.map_or(chars, |costs| costs.texts.get(&text()).copied().unwrap_or(chars))
     }
 }
 
-/// Cost and characters of these messages with these of their observations masked.
+/// Cost and characters of these messages with these of their observations masked, without reasoning.
 pub(crate) fn view_cost<'a>(
     context: PlanContext,
     messages: impl Iterator<Item = usize> + Clone,

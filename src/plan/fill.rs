@@ -141,7 +141,8 @@ impl<'a> Filling<'a> {
         messages.fold((0, 0), |(cost, chars): (usize, usize), message| {
             let own = || {
                 let masked = masked_in(&self.forms, self.context.outline.results_of(message)).iter();
-                view_cost(self.context, once(message), masked)
+                let (cost, chars) = view_cost(self.context, once(message), masked);
+                (cost.saturating_add(self.state.reasoning_cost(self.context, message, Some(0))), chars)
             };
             let cut = self.state.gone.hidden.cut_of(message).map(|cut| (cut.cost, cut.clip.chars()));
             let (own_cost, own_chars) = cut.unwrap_or_else(own);

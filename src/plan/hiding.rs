@@ -4,6 +4,7 @@ use super::context::PlanContext;
 use super::hidden::{Hidden, Hiding, Standing, share_of};
 use super::keep::{Keeping, Landmarks};
 use super::masked::Masked;
+use super::reasoning::ReasoningCost;
 use super::state::{Gone, State};
 use super::step::{Point, Step};
 use super::summarize::earlier_summaries;
@@ -97,6 +98,7 @@ impl State {
     pub(super) fn take_hiding(&mut self, context: PlanContext, hiding: &Hiding) {
         let outline = context.outline;
         self.gone.hidden.take(hiding, self.messages());
+        self.void_reasoning(0);
         let is_hidden = |one: &mut Masked| hiding.has(message_of(outline, one.result));
         self.gone.waiting.extend(self.results.waiting.extract_if(.., is_hidden));
         self.gone.masked.extend(self.results.masked.extract_if(.., is_hidden));
@@ -123,9 +125,9 @@ impl State {
         self.results.cuts.extend(clipped);
         self.results.cuts.sort_unstable_by_key(|one| one.result);
         self.gone.old_turns.begin_anew();
+        self.void_reasoning(0);
         self.count_again(context);
         (self.rule.is_rewritten, self.rule.paid.shared) = (true, 0);
-        self.rule.reasoning = self.rule.reasoning.edited(0);
     }
 
     /// Counts the view again, after messages were hidden or shown.
@@ -133,13 +135,14 @@ impl State {
         let PlanContext { outline, costs, .. } = context;
         let (mut chars, mut cost) = (0usize, share_of(self.gone.hidden.summary));
         self.sums.view_chars.clear();
-        for message in self.gone.hidden.shown(0..self.sums.raw_chars.len()) {
+        self.sums.reasoning = ReasoningCost::default();
+        for message in self.gone.hidden.shown(0..self.sums.raw_chars.len()).collect::<Vec<usize>>() {
             let raw = self.raw_of(message);
             let own_cost = costs.map_or(raw, |costs| self.cost_of_message(costs, outline, message));
             let (own_chars, own_cost) =
                 self.gone.hidden.cut_of(message).map_or((raw, own_cost), |cut| (cut.clip.chars(), cut.cost));
             chars = chars.saturating_add(own_chars);
-            cost = cost.saturating_add(own_cost);
+            cost = cost.saturating_add(own_cost).saturating_add(self.add_reasoning(context, message));
             self.sums.view_chars.push(chars);
         }
         self.sums.cost = cost;
@@ -154,15 +157,16 @@ impl State {
 
     /// The cost of the view that hides these messages and masks these results besides.
     pub(super) fn cost_hiding(&self, context: PlanContext, hiding: &Hiding, masked: &[Masked]) -> usize {
-        let Some(costs) = context.costs else { return hiding.chars };
         let outline = context.outline;
+        let reasoning = self.reasoning_hiding(context, hiding);
+        let Some(costs) = context.costs else { return hiding.chars.saturating_add(reasoning) };
         let of_message = |message: &u32| self.cost_of_message(costs, outline, *message as usize);
         let hidden: usize = hiding.messages.iter().map(of_message).sum();
         let is_hidden = |one: &&Masked| hiding.has(message_of(outline, one.result));
         let raw = |one: &Masked| costs.observations[self.results.references.text_of(one.result)].0;
         let saved = |one: &Masked| raw(one).saturating_sub(costs.of(one).1);
         let saved: usize = self.forms(&Step::default()).iter().filter(is_hidden).map(saved).sum();
-        let gone = hidden.saturating_sub(saved) + share_of(self.gone.hidden.summary);
-        (self.cost_with(context, masked, &[]) + share_of(hiding.summary)).saturating_sub(gone)
+        let gone = hidden.saturating_sub(saved) + self.sums.reasoning.all + share_of(self.gone.hidden.summary);
+        (self.changed_cost(context, masked, &[]) + share_of(hiding.summary) + reasoning).saturating_sub(gone)
     }
 }

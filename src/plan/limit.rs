@@ -114,8 +114,13 @@ impl State {
     fn forced_move(&self, context: PlanContext, end: usize, target: usize) -> Vec<Masked> {
         let mut all = self.results.waiting.clone();
         all.sort_unstable_by_key(|one| one.result);
-        let mut cost = self.cost_with(context, &all, &[]);
-        if !all.is_empty() && cost <= target {
+        let mut cost = self.changed_cost(context, &all, &[]);
+        let mut first = all.first().map(|one| one.result);
+        let fits = |cost: usize, first: Option<u32>| {
+            let voided = first.map_or(0, |first| self.voided_cost(message_of(context.outline, first)));
+            cost.saturating_sub(voided) <= target
+        };
+        if !all.is_empty() && fits(cost, first) {
             return all;
         }
         let outside = all.len();
@@ -134,11 +139,12 @@ impl State {
                 after_cut(&self.results.cuts, masker.mask(one as usize, self.results.references.source_of(one)))
             };
             for one in group.into_iter().filter(|one| is_shown(*one) && !self.is_masked(*one)).filter_map(mask) {
-                cost =
-                    (cost + self.cost_with(context, core::slice::from_ref(&one), &[])).saturating_sub(self.sums.cost);
+                let changed = self.changed_cost(context, core::slice::from_ref(&one), &[]);
+                cost = (cost + changed).saturating_sub(self.sums.cost);
+                first = Some(first.map_or(one.result, |first| first.min(one.result)));
                 all.push(one);
             }
-            if cost <= target {
+            if fits(cost, first) {
                 break;
             }
         }
@@ -155,9 +161,11 @@ impl State {
         let text_of = |result: u32| self.results.references.text_of(result);
         long.sort_by_key(|result| core::cmp::Reverse(context.outline.results[text_of(*result)].chars));
         let masker = Masker::of(context, &self.results.tools);
-        let (mut cuts, mut left) = (vec![], self.cost_with(context, gone, &[]));
+        let (mut cuts, mut left) = (vec![], self.changed_cost(context, gone, &[]));
+        let mut first = gone.first().map(|one| one.result);
         for result in long {
-            if left <= max {
+            let voided = first.map_or(0, |first| self.voided_cost(message_of(context.outline, first)));
+            if left.saturating_sub(voided) <= max {
                 break;
             }
             let text = text_of(result);
@@ -167,15 +175,16 @@ impl State {
             let source = (text != result as usize).then_some(text as u32);
             let form = Form::Clip(Box::new(CountedClip { clip, cost, source }));
             let cut = Masked { result, form, removed: before - chars };
-            left = (left + self.cost_with(context, &[], core::slice::from_ref(&cut))).saturating_sub(self.sums.cost);
+            left = (left + self.changed_cost(context, &[], core::slice::from_ref(&cut))).saturating_sub(self.sums.cost);
+            first = Some(first.map_or(result, |first| first.min(result)));
             cuts.push(cut);
         }
         cuts.sort_unstable_by_key(|one| one.result);
         cuts
     }
 
-    /// The cost of the view with these masks and cuts besides.
-    pub(super) fn cost_with(&self, context: PlanContext, masked: &[Masked], cuts: &[Masked]) -> usize {
+    /// The cost of the view with these masks and cuts besides, and with the reasoning that it has now.
+    pub(super) fn changed_cost(&self, context: PlanContext, masked: &[Masked], cuts: &[Masked]) -> usize {
         let change = |cost: usize, one: &Masked| match context.costs {
             None => cost.saturating_sub(one.removed),
             Some(costs) => {
@@ -189,10 +198,11 @@ impl State {
 
     /// The step that masks and cuts these, each in order, whatever the rule of the boundary says.
     pub(super) fn step_of(&self, context: PlanContext, masked: Vec<Masked>, cuts: Vec<Masked>) -> Step {
-        let cost = self.cost_with(context, &masked, &cuts);
+        let cost = self.changed_cost(context, &masked, &cuts);
         let last = masked.last().map_or(0, |last| last.result as usize + 1);
         let boundary = if masked.is_empty() { 0 } else { self.results.window.older_end.max(last) };
-        let mut step = Step { masked, cuts, cost, is_forced: true, ..Step::default() };
+        let mut step = Step { masked, cuts, is_forced: true, ..Step::default() };
+        step.cost = cost.saturating_sub(step.first_edited(context.outline).map_or(0, |first| self.voided_cost(first)));
         step.boundary = boundary.max(self.rule.boundary);
         step.moved = self.move_of(context, &step);
         step
@@ -265,7 +275,9 @@ impl State {
             return;
         }
         let moved = self.moved_by(context.outline, step);
-        self.rule.reasoning = self.reasoning_after(context.outline, step);
+        if let Some(first) = step.first_edited(context.outline) {
+            self.void_reasoning(first);
+        }
         if step.is_forced {
             self.add_early(&step.masked);
         }

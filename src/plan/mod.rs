@@ -31,6 +31,7 @@ mod summarize;
 mod turn_spans;
 mod units;
 mod view;
+mod voided;
 mod window;
 
 use crate::outline::Outline;

@@ -88,8 +88,8 @@ impl<'a> Planner<'a> {
     /// The cost of the whole history with these observations masked.
     pub(super) fn cost(&self, masking: &Masking) -> usize {
         match self.costs {
-            None => self.chars - masking.removed,
-            Some(_) => self.view_cost(|_| true, masking).0,
+            None if !self.policy.limit.counts_reasoning => self.chars - masking.removed,
+            _ => self.view_cost(|_| true, masking).0,
         }
     }
 
@@ -108,7 +108,9 @@ impl<'a> Planner<'a> {
     pub(super) fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
         let messages = (0..self.end).filter(|message| keeps(*message));
         let masked = masking.masked.iter().filter(|masked| keeps(message_of(self.outline, masked.result)));
-        view_cost(self.context(), messages, masked)
+        let reasoning = messages.clone().map(|message| self.context().reasoning_of(message)).sum::<usize>();
+        let (cost, chars) = view_cost(self.context(), messages, masked);
+        (cost.saturating_add(reasoning), chars)
     }
 
     /// The window, and the observations that are older, in order.

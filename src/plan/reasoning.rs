@@ -4,6 +4,8 @@
 //! since: by a mask, a cut, a hidden message. It takes an unbroken run alone. So once an edit voids the newest reasoning so far, all of
 //! it stays out. If the newest one stands, so do those before it: the requests that made them sent less.
 
+use super::context::PlanContext;
+
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Reasoning {
     /// Messages before this one are sent without their signed reasoning.
@@ -32,4 +34,18 @@ impl Reasoning {
             _ => self,
         }
     }
+
+    /// Whether a message is sent without its reasoning.
+    pub(super) fn leaves_out(&self, context: PlanContext, message: usize) -> bool {
+        message < self.from && context.outline.messages[message].is_signed
+    }
+}
+
+/// What reasoning costs: it counts to limits, as long as it is sent.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct ReasoningCost {
+    /// That of the view.
+    pub all: usize,
+    /// The part of it that is signed, all of which an edit voids.
+    pub signed: usize,
 }

@@ -32,7 +32,7 @@ use super::hidden::Hidden;
 use super::mask::Masker;
 use super::masked::{Masked, Masking, Move, masked_in, merged, shown};
 use super::outcome::Unmasked;
-use super::reasoning::Reasoning;
+use super::reasoning::{Reasoning, ReasoningCost};
 use super::references::References;
 use super::stay::StayingTools;
 use super::step::{Step, after_cut, cut_chars};
@@ -58,6 +58,8 @@ pub(super) struct Sums {
     /// The cost of the view, and of the raw history.
     pub cost: usize,
     pub raw_cost: usize,
+    /// The part of the cost of the view that is reasoning.
+    pub reasoning: ReasoningCost,
     /// Characters that masks and cuts removed from the view.
     pub removed: usize,
 }
@@ -207,13 +209,14 @@ impl State {
         let cost = costs.map_or(chars, |costs| self.cost_of_message(costs, outline, message));
         self.push_turn(context, message, chars);
         self.sums.raw_chars.push(self.raw_before(message).saturating_add(chars));
-        self.sums.raw_cost = self.sums.raw_cost.saturating_add(cost);
+        self.sums.raw_cost = self.sums.raw_cost.saturating_add(cost).saturating_add(context.reasoning_of(message));
         if self.gone.hidden.takes(context, message) {
             self.gone.untold.push(message as u32);
             return;
         }
         self.sums.view_chars.push(self.sums.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
-        self.sums.cost = self.sums.cost.saturating_add(cost);
+        let reasoning = self.add_reasoning(context, message);
+        self.sums.cost = self.sums.cost.saturating_add(cost).saturating_add(reasoning);
         if let Some(max_chars) = policy.limit.clip_of_requests() {
             let results = outline.results_of(message).map(|result| result as u32);
             let references = &self.results.references;
@@ -222,11 +225,11 @@ impl State {
         }
     }
 
-    /// The cost of a message as it arrived, unmasked: references may have the text of earlier results.
+    /// The cost of a message as it arrived, unmasked and without its reasoning: references may have the text of earlier results.
     pub(super) fn cost_of_message(&self, costs: &Costs, outline: &Outline, message: usize) -> usize {
         let text_of = |result: usize| self.results.references.text_of(result as u32);
         let observations = outline.results_of(message).map(|result| costs.observations[text_of(result)].0);
-        observations.fold(costs.messages[message], usize::saturating_add)
+        observations.fold(costs.messages[message].0, usize::saturating_add)
     }
 
     /// An observation is referred to again: if it waits to be masked, it no longer does.
@@ -338,7 +341,7 @@ impl State {
 
     /// Counts what new cuts and masks of the view remove.
     pub(super) fn remove(&mut self, context: PlanContext, cuts: &[Masked], masked: &[Masked]) -> usize {
-        self.sums.cost = self.cost_with(context, masked, cuts);
+        self.sums.cost = self.changed_cost(context, masked, cuts);
         let place = |result: u32| self.gone.hidden.shown_before(message_of(context.outline, result));
         let mut changes: Vec<&Masked> = masked.iter().chain(cuts).collect();
         changes.sort_by_key(|one| one.result);

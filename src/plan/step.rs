@@ -3,7 +3,8 @@
 
 use super::hidden::Hiding;
 use super::masked::{Masked, Move};
-use super::units::Bill;
+use super::units::{Bill, message_of};
+use crate::outline::Outline;
 
 /// What follows the messages of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,11 @@ impl Step {
     /// The first observation that it changes.
     pub(super) fn first_change(&self) -> Option<u32> {
         [self.masked.first(), self.cuts.first()].into_iter().flatten().map(|one| one.result).min()
+    }
+
+    /// The first message that it changes; of one that hides messages the first of all.
+    pub(super) fn first_edited(&self, outline: &Outline) -> Option<usize> {
+        if self.hiding.is_some() { Some(0) } else { self.first_change().map(|result| message_of(outline, result)) }
     }
 
     /// Whether the view stays as it is.

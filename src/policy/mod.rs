@@ -125,6 +125,8 @@ pub struct Limit {
     pub is_kept: bool,
     /// Nothing is masked up to this cost of the raw history.
     pub trigger: usize,
+    /// The model's reasoning counts, which requests send back.
+    pub counts_reasoning: bool,
     /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
     pub fill: Option<usize>,
     /// Results in the window are cut to this length before anything is dropped.
@@ -152,6 +154,7 @@ impl Default for Limit {
             max: None,
             is_kept: false,
             trigger: 0,
+            counts_reasoning: false,
             fill: None,
             clip_results: None,
             summary_chars: 1_400,
@@ -267,6 +270,7 @@ macro_rules! parameters {
             max_cost => policy.limit.max,
             is_limit => policy.limit.is_kept,
             trigger => policy.limit.trigger,
+            counts_reasoning => policy.limit.counts_reasoning,
             fill_millionths => policy.limit.fill,
             clip_results => policy.limit.clip_results,
             summary_max_chars => policy.limit.summary_chars,
@@ -354,6 +358,16 @@ impl Policy {
     /// Whether views of some history have marks at the boundary.
     pub(crate) fn may_pin(&self) -> bool {
         self.terms.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
+    }
+
+    /// What a message counts to limits where no tokens are counted: its characters, and those of its reasoning.
+    pub(crate) fn cost_of(&self, outline: &Outline, message: usize) -> usize {
+        outline.chars_of(message, self.text.image_chars).saturating_add(self.reasoning_of(outline, message))
+    }
+
+    /// Characters of the reasoning of a message, if that counts.
+    pub(crate) fn reasoning_of(&self, outline: &Outline, message: usize) -> usize {
+        if self.limit.counts_reasoning { outline.messages[message].reasoning } else { 0 }
     }
 
     /// The budget of a request after this many messages.

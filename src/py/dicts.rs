@@ -64,18 +64,23 @@ impl<'py> Dicts<'py> {
         }
     }
 
-    /// Own text, names and arguments of calls for a token counter; and the constant characters.
-    pub(super) fn own_text(&self, message: usize) -> PyResult<(Vec<u8>, usize)> {
+    /// The texts of a message for a token counter.
+    pub(super) fn own_text(&self, message: usize) -> PyResult<OwnText> {
         let mut own = OwnText::default();
         shape::read::<Any, _>(&self.message(message)?, &mut own)?;
-        Ok((own.text, own.constant_chars))
+        Ok(own)
     }
 }
 
 #[derive(Default)]
-struct OwnText {
-    text: Vec<u8>,
-    constant_chars: usize,
+pub(super) struct OwnText {
+    /// Its own text, names and arguments of calls.
+    pub text: Vec<u8>,
+    /// Characters besides, which are no text.
+    pub constant_chars: usize,
+    /// The same of its reasoning.
+    pub reasoning: Vec<u8>,
+    pub sealed_chars: usize,
     /// The bytes before the current observation.
     before: usize,
 }
@@ -84,6 +89,13 @@ impl<'py> Sink<Any<'py>> for OwnText {
     fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
         with_text(text, |text| self.text.extend_from_slice(text));
         Ok(())
+    }
+
+    fn reasoning(&mut self, text: Option<&Bound<'py, PyString>>, chars: usize) {
+        match text {
+            Some(text) => with_text(text, |text| self.reasoning.extend_from_slice(text)),
+            None => self.sealed_chars += chars,
+        }
     }
 
     fn opaque(&mut self, chars: usize) {

@@ -146,7 +146,10 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
         let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
         let list = PyList::empty(py);
         for message in 0..outline.messages.len() {
-            let (own_text, constant_chars) = dicts.own_text(message)?;
+            let mut own = dicts.own_text(message)?;
+            if !policy.policy.limit.counts_reasoning {
+                (own.reasoning, own.sealed_chars) = (vec![], 0);
+            }
             let results = outline.results_of(message);
             let of_results: u32 = outline.results[results.clone()].iter().map(|result| result.images).sum();
             let observations = PyList::empty(py);
@@ -174,10 +177,12 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
             list.append(named!(
                 "recede.reduction._exchange.MessageTexts",
                 py,
-                text = Text(own_text),
-                constant_chars,
+                text = Text(own.text),
+                constant_chars = own.constant_chars,
                 images = own_images,
-                observations
+                observations,
+                reasoning = Text(own.reasoning),
+                sealed_chars = own.sealed_chars
             )?)?;
         }
         Ok(list)

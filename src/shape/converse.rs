@@ -5,13 +5,10 @@ use super::value::{
     Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
 };
 use super::words::Keys;
-use super::{Frame, Key, Path, RawMessage, is_thinking};
+use super::{Frame, Key, Path, RawMessage, is_thinking, reasoning};
 use crate::text::count_chars;
 
 const MEDIA: [Key; 4] = [Key::Image, Key::Document, Key::Video, Key::Audio];
-/// Thinking, and marks of the cache.
-const UNCOUNTED: [Key; 2] = [Key::ReasoningContent, Key::CachePoint];
-
 const BLOCK_KEYS: Keys = Keys::of(&[Key::Text, Key::ToolUse, Key::ToolResult]);
 const CALL_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Name, Key::Input, Key::Type]);
 const RESULT_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Content, Key::Status, Key::Type]);
@@ -153,10 +150,11 @@ fn text_or_media<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sin
             return Ok(0);
         }
     }
-    for key in UNCOUNTED {
-        if V::get(object, key)?.is_some() {
-            return Ok(0);
-        }
+    if let Some(reasoning) = V::get(object, Key::ReasoningContent)? {
+        return reasoning::of_converse(&reasoning, sink).map(|()| 0);
+    }
+    if V::get(object, Key::CachePoint)?.is_some() {
+        return Ok(0);
     }
     size_of::<V>(object, depth)
 }

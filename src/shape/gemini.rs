@@ -5,7 +5,7 @@ use super::value::{
     NameUse, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content,
 };
 use super::words::Keys;
-use super::{Frame, Key, Path, RawMessage};
+use super::{Frame, Key, Path, RawMessage, reasoning};
 
 const CALL: &[Key] = &[Key::FunctionCall, Key::FunctionCallSnake];
 const RESULT: &[Key] = &[Key::FunctionResponse, Key::FunctionResponseSnake];
@@ -43,6 +43,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
         if let Some((field, value)) = first::<V>(fields, CALL)?
             && let Some(call) = object(Some(&value), &place.key(field))?
         {
+            reasoning::sealed::<V>(fields, sink)?;
             refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(field)))?;
             let (id, name) = (V::get(call, Key::Id)?, V::get(call, Key::Name)?);
             let arguments = get_present::<V>(call, Key::Args)?;
@@ -53,6 +54,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
         {
             let place = place.key(field);
             refuse_repeated::<V>(result, RESULT_KEYS, Some(&place))?;
+            media_beside::<V>(result, sink)?;
             let (id, name) = (V::get(result, Key::Id)?, V::get(result, Key::Name)?);
             let response = get_present::<V>(result, Key::Response)?;
             let name_use = if name.is_some() { NameUse::AsId } else { NameUse::BesideId };
@@ -60,9 +62,14 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             read_response(&RawResult { name: name.as_ref(), name_use, ..result }, &place, sink)?;
         } else if first::<V>(fields, MEDIA)?.is_some() {
             sink.image();
-        } else if !V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true()) {
+        } else if V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true()) {
+            reasoning::of_block::<V>(fields, sink)?;
+        } else {
             match V::get(fields, Key::Text)?.as_ref().and_then(V::text) {
-                Some(text) => sink.text(text)?,
+                Some(text) => {
+                    sink.text(text)?;
+                    reasoning::sealed::<V>(fields, sink)?;
+                }
                 None => sink.opaque(size_of::<V>(fields, PART_DEPTH)?),
             }
         }
@@ -86,6 +93,20 @@ fn read_response<V: Value>(result: &RawResult<V>, place: &Place, sink: &mut impl
     }
     let chars = response.size(DEPTH)?;
     sink.result(&RawResult { is_error, frame: Frame::Output, chars, ..*result })
+}
+
+/// Counts the media that a response has beside its JSON, and that stay where the JSON is replaced.
+fn media_beside<V: Value>(result: &V::Object, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let is_repeated = V::repeated(result, Keys::of(&[Key::Parts])).is_some();
+    let parts = if is_repeated { None } else { V::get(result, Key::Parts)? };
+    for part in parts.as_ref().and_then(V::items).into_iter().flatten() {
+        if let Some(part) = part.object()
+            && first::<V>(part, MEDIA)?.is_some()
+        {
+            sink.image();
+        }
+    }
+    Ok(())
 }
 
 fn first<V: Value>(object: &V::Object, keys: &[Key]) -> Result<Option<(Key, V)>, V::Stop> {

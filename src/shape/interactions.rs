@@ -28,7 +28,7 @@ pub(super) fn read<V: Value>(message: &mut RawMessage<V>, sink: &mut impl Sink<V
     match step {
         StepType::UserInput => shape = read_input(message, sink)?,
         StepType::ModelOutput => message.content(sink)?,
-        StepType::Thought => {} // thinking is not counted
+        StepType::Thought => {} // its reasoning is counted apart
         StepType::FunctionCall => {
             refuse_repeated::<V>(message.object, Keys::of(&[Key::Id]), None)?;
             let (id, name) = (V::get(message.object, Key::Id)?, V::get(message.object, Key::Name)?);

@@ -2,7 +2,7 @@
 
 use super::parts::{count, observation, texts};
 use super::value::{Place, RawResult, Sink, Value, word};
-use super::words::{ItemType, PairRole, RoleName, StepType};
+use super::words::{ItemType, Keys, PairRole, RoleName, StepType};
 use super::{BLOCK_KEYS, CONTENT_DEPTH, Key};
 use core::cell::Cell;
 
@@ -71,6 +71,21 @@ impl<'a, V: Value> RawMessage<'a, V> {
             is_error,
             has_more,
         })
+    }
+
+    /// Whether it is nothing but reasoning: an item of Responses, or a step.
+    pub(crate) fn is_reasoning(&self) -> bool {
+        matches!(self.item, ItemType::Reasoning | ItemType::Step(StepType::Thought))
+    }
+
+    /// Counts the images that Ollama has beside the content.
+    pub(crate) fn images_beside(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+        if self.content.is_some() && V::repeated(self.object, Keys::of(&[Key::Images])).is_none() {
+            let images = V::get(self.object, Key::Images)?;
+            let images = images.iter().filter_map(V::items).flatten();
+            images.filter(|image| image.text().is_some()).for_each(|_| sink.image());
+        }
+        Ok(())
     }
 
     /// Reads the content as text.

@@ -14,6 +14,7 @@ mod message;
 mod openai;
 mod parts;
 mod quick;
+mod reasoning;
 mod responses;
 mod signed;
 mod value;
@@ -59,8 +60,13 @@ words::keys! {
     Stdout "stdout", Stderr "stderr", Operation "operation", Actions "actions",
     ToolName "tool_name", ApprovalRequestId "approval_request_id",
     Approve "approve", Reason "reason", Result "result",
-    ThinkingBlocks "thinking_blocks", ReasoningDetails "reasoning_details",
-    Format "format",
+    ThinkingBlocks "thinking_blocks", ReasoningDetails "reasoning_details", Format "format",
+    Data "data", Blob "blob", Resource "resource", Images "images",
+    MimeType "mimeType", MimeTypeSnake "mime_type", MediaType "mediaType", MediaTypeSnake "media_type",
+    ReasoningContentSnake "reasoning_content", Reasoning "reasoning", ReasoningWords "reasoning_text",
+    Thinking "thinking", ReasoningText "reasoningText", RedactedContent "redactedContent", Signature "signature",
+    ThoughtSignature "thoughtSignature", ThoughtSignatureSnake "thought_signature",
+    EncryptedContent "encrypted_content", Summary "summary",
 }
 
 impl Key {
@@ -90,6 +96,11 @@ const OPENED: Keys = Keys::of(&[
     Key::Source,
     Key::ThinkingBlocks,
     Key::ReasoningDetails,
+    Key::Resource,
+    Key::Images,
+    Key::ReasoningContent,
+    Key::ReasoningText,
+    Key::Summary,
 ]);
 
 /// The shape of a message.
@@ -360,7 +371,7 @@ pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Re
         Shape::Gemini
     } else {
         match message.content {
-            _ if message.item == ItemType::Reasoning => {} // thinking is not counted
+            _ if message.item == ItemType::Reasoning => {} // counted below
             Some(_) => message.content(sink)?,
             None => {
                 if opaque(&message, sink)? && message.item == ItemType::Other {
@@ -373,8 +384,17 @@ pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Re
         }
         Shape::Plain
     };
-    if message.has_more && is_chat && has_signed_fields::<V>(message.object)? {
-        sink.signed();
+    if message.has_more {
+        if is_chat && has_signed_fields::<V>(message.object)? {
+            sink.signed();
+        }
+        if message.is_reasoning() {
+            reasoning::of_item::<V>(message.object, sink)?;
+        } else if message.role == RoleName::Assistant {
+            reasoning::of_message::<V>(message.object, sink)?;
+        } else if matches!(shape, Shape::Plain | Shape::OpenAi) {
+            message.images_beside(sink)?;
+        }
     }
     let facts = MessageFacts::of(message.role.role(), shape, message.blocks.get() as u32);
     Ok(MessageFacts { is_agent_made: facts.is_agent_made || message.item.is_agent_made(), item: message.item, ..facts })

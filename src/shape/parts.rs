@@ -2,12 +2,26 @@
 
 use super::value::{Place, RawResult, Sink, Value, part, present, word, wrong_content};
 use super::words::{Keys, PartType};
-use super::{CONTENT_DEPTH, Frame, Key, is_thinking, part_type};
+use super::{CONTENT_DEPTH, Frame, Key, is_thinking, part_type, reasoning};
 
 /// Levels of parts below a part, on which there may be cache marks.
 const MARKED_LEVELS: usize = 2;
 const MARK_KEYS: Keys = Keys::of(&[Key::CacheControl, Key::PromptCacheBreakpoint, Key::Content, Key::Source]);
 const SOURCE_KEYS: Keys = Keys::of(&[Key::Type, Key::Content]);
+/// Where binary data is in a part, and what says that it is some.
+const HOLDERS: [Key; 2] = [Key::Resource, Key::Source];
+const BASE64: [Key; 2] = [Key::Blob, Key::Data];
+const MEDIA_TYPES: [Key; 4] = [Key::MimeType, Key::MimeTypeSnake, Key::MediaType, Key::MediaTypeSnake];
+const BASE64_KEYS: Keys = Keys::of(&[
+    Key::Resource,
+    Key::Source,
+    Key::Blob,
+    Key::Data,
+    Key::MimeType,
+    Key::MimeTypeSnake,
+    Key::MediaType,
+    Key::MediaTypeSnake,
+]);
 
 /// The facts of a content besides its texts and images.
 #[derive(Clone, Copy, Default)]
@@ -99,15 +113,49 @@ pub(super) fn text_or_image<V: Value>(
         }
         PartType::Image => sink.image(),
         PartType::Document => return document::<V>(object, depth, sink),
-        PartType::Thinking if depth == CONTENT_DEPTH => sink.signed(),
-        PartType::Thinking => {}
+        PartType::Thinking => {
+            if depth == CONTENT_DEPTH {
+                sink.signed();
+            }
+            reasoning::of_block::<V>(object, sink)?;
+        }
         PartType::Other if depth == CONTENT_DEPTH && is_thinking::<V>(object)? => {
             sink.signed();
             return size_of::<V>(object, depth);
         }
+        _ if holds_base64::<V>(object)? => sink.image(),
         _ => return size_of::<V>(object, depth),
     }
     Ok(0)
+}
+
+/// Whether a part of an unknown type is binary data: base64 beside its media type, in the part or in its resource or source.
+fn holds_base64<V: Value>(object: &V::Object) -> Result<bool, V::Stop> {
+    if V::repeated(object, BASE64_KEYS).is_some() {
+        return Ok(false);
+    }
+    for key in HOLDERS {
+        let holder = V::get(object, key)?;
+        if let Some(holder) = holder.as_ref().and_then(V::object)
+            && V::repeated(holder, BASE64_KEYS).is_none()
+            && is_base64::<V>(holder)?
+        {
+            return Ok(true);
+        }
+    }
+    is_base64::<V>(object)
+}
+
+fn is_base64<V: Value>(object: &V::Object) -> Result<bool, V::Stop> {
+    let has = |keys: &[Key]| -> Result<bool, V::Stop> {
+        for key in keys {
+            if V::get(object, *key)?.is_some_and(|value| value.text().is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    Ok(has(&BASE64)? && has(&MEDIA_TYPES)?)
 }
 
 /// Reads a document: an image, unless its source is text, or parts, of which those that are images count as such.

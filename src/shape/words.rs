@@ -42,7 +42,7 @@ macro_rules! keys {
 pub(super) use keys;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Keys(u64);
+pub(crate) struct Keys(u128);
 
 impl Keys {
     /// The set of these keys.
@@ -270,7 +270,7 @@ pub(crate) enum PartType {
     Image,
     /// `document`: binary data, or text.
     Document,
-    /// Thoughts of the model: not counted.
+    /// Thoughts of the model: counted apart, as `reasoning`.
     Thinking,
     ToolUse,
     ToolResult,
@@ -295,6 +295,7 @@ impl PartType {
             b"text" | b"input_text" | b"output_text" => PartType::Text,
             b"image" | b"image_url" | b"input_image" | b"file" | b"input_file" => PartType::Image,
             b"input_audio" | b"audio" | b"video" | b"video_url" | b"computer_screenshot" => PartType::Image,
+            b"media" | b"image-data" | b"image-url" | b"file-data" | b"file-url" => PartType::Image,
             b"document" => PartType::Document,
             b"tool_use" => PartType::ToolUse,
             b"tool_result" => PartType::ToolResult,

@@ -88,6 +88,8 @@ class Message:
     is_opaque: bool = False  # it has no content, and is counted as JSON
     defines_tools: bool = False  # which the model may call later
     blocks: int = 0  # of a content that is a list
+    reasoning: list[str] = field(default_factory=list)  # what can be read of it
+    sealed_chars: int = 0  # of reasoning that only the provider reads
     leading_results: int = 0  # leading blocks that are results
 
     @property
@@ -146,6 +148,10 @@ class Message:
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""
         return self.own.chars(image_chars) + sum(len(call.text) + call.constant_chars for call in self.calls)
+
+    @property
+    def reasoning_chars(self) -> int:
+        return sum(map(len, self.reasoning)) + self.sealed_chars
 
     def chars(self, image_chars: int) -> int:
         return self.own_chars(image_chars) + sum(result.text.chars(image_chars) for result in self.results)

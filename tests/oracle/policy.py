@@ -24,7 +24,7 @@ class Policy(SimpleNamespace):
         defaults: dict[str, Any] = {name: option.parameter for name, option in OPTIONS.items()}
         defaults |= {"goal": "mask", "is_off": False, "keep_results": 0}
         defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False, "summaries": None}
-        defaults |= {"verifies_reasoning": False}
+        defaults |= {"verifies_reasoning": False, "counts_reasoning": False}
         defaults |= {"max_cost": None, "is_limit": False, "trigger": 0, "fill_millionths": None, "clip_results": None}
         defaults |= {"summary_max_chars": 1_400, "ask_summary": False, "model": None}
         defaults |= {"least_removed": 64, "image_chars": 6_400, "markers": (), "stubs": ()}

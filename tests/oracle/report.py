@@ -138,6 +138,8 @@ def texts_of(facts: Facts) -> list[MessageTexts]:
             constant_chars=message.own.json_chars + sum(call.constant_chars for call in message.calls),
             images=message.own.images,
             observations=[_observation_texts(facts, result) for result in message.results],
+            reasoning="".join(message.reasoning * facts.policy.counts_reasoning),
+            sealed_chars=message.sealed_chars * facts.policy.counts_reasoning,
         )
         for message in facts.outline.messages
     ]

@@ -9,6 +9,7 @@ from oracle.outline import Call, Half, Message, Outline, Result
 from oracle.reading import JsonObject
 from oracle.reasoning import is_signed
 from oracle.shape import MESSAGE_KEYS, shape_of
+from oracle.shape.reasoning import read_block, read_reasoning
 from oracle.shape.words import (
     BLOCK_KEYS,
     IMAGE_TYPES,
@@ -17,6 +18,7 @@ from oracle.shape.words import (
     TEXT_TYPES,
     THINKING_TYPES,
     block_type,
+    holds_base64,
     id_of,
     is_repeated,
     items,
@@ -48,8 +50,9 @@ def walk(messages: Any) -> Outline:
         message.is_signed = is_signed(message, source)
         outline.messages.append(message)
         into = MessageWalk(outline, message)
+        read_reasoning(message, source)
         if shape is None and message.is_reasoning:
-            pass  # thinking is not counted
+            pass  # counted above
         elif shape is None and "content" not in source:
             into.opaque(source)
         elif shape is None:
@@ -57,6 +60,7 @@ def walk(messages: Any) -> Outline:
             into.old_call(source)
         else:
             shape.read(into, source)
+        into.images_beside(source)
     return outline
 
 
@@ -80,6 +84,13 @@ class MessageWalk:
     def content(self, source: dict[str, Any]) -> None:
         """Read the content as text of the message."""
         self.message.own = self.text(Member(source, "content"), "content", BLOCK_KEYS)
+
+    def images_beside(self, source: dict[str, Any]) -> None:
+        """Count the images that Ollama has beside the content of a message."""
+        shape, is_of_model = self.message.shape, self.message.role == "assistant" or self.message.is_reasoning
+        is_chat = shape is None or shape.name == "openai"
+        if is_chat and not is_of_model and "content" in source and not is_repeated(source, "images"):
+            self.message.own.images += sum(isinstance(image, str) for image in items(source.get("images")))
 
     def old_call(self, source: dict[str, Any]) -> None:
         """Count a call as chat once had it, which has no id."""
@@ -164,7 +175,11 @@ class MessageWalk:
             into.images += 1
         elif kind == "document":
             self.document(part, into, depth)
-        elif kind not in THINKING_TYPES:
+        elif kind in THINKING_TYPES:
+            read_block(self.message, part)
+        elif holds_base64(part):
+            into.images += 1
+        else:
             into.json_chars += self.unmarked_size(part, depth)
 
     def document(self, part: dict[str, Any], into: Text, depth: int) -> None:

@@ -11,7 +11,9 @@ from children import recede_command
 
 import recede
 from recede._report import OverLimit
-from support import ROOT, turns, user
+from recede.masker import Masker
+from recede.proxy import RequestMasker
+from support import ROOT, call, result, turns, user
 
 History = list[dict[str, Any]]
 
@@ -83,3 +85,17 @@ def test_a_replay_says_when_masks_were_enough(tmp_path: Path) -> None:
     share = round(100 * needed[1].masks / sum(needed[1]))
     assert f"masks alone were enough for {share} % of {sum(needed[1])} requests over the limit" in said
     assert f"{needed[1].summary} requests had a summary" in said
+
+
+def test_a_door_that_masks_says_that_reasoning_is_over_its_limit(caplog: pytest.LogCaptureFixture) -> None:
+    messages: list[Any] = [user("Find the bug.")]
+    for number in range(40):
+        answer = {**call(str(number)), "reasoning_content": "r" * 1_000}
+        messages += [answer, result(str(number), "x" * 400)]
+    assert recede.count_chars(messages) < 4 * 8_000
+    Masker(max_input_tokens=8_000).view(messages)
+    assert "over max_input_tokens" in caplog.text
+    caplog.clear()
+    body = json.dumps({"messages": messages}).encode()
+    RequestMasker(max_input_tokens=8_000).mask("POST", "/v1/chat/completions", {}, body)
+    assert "over max_input_tokens" in caplog.text

@@ -54,7 +54,7 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
     history = core.Session(policy)
     messages = [user("x" * 999), call("1"), result("1", "y" * 999), assistant("Done.")]
     for message in messages:
-        history.append(dumps(message), False, (999, []))
+        history.append(dumps(message), False, ((999, 0), []))
     for words in (ASKS_FOR_A_REPORT, "read-only because recede crashed while"):
         with pytest.raises(RuntimeError, match=words):
             history.update_view()
@@ -69,9 +69,9 @@ def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Pa
     history = published.History(keep=3, store=store)
     for message in TASK[:2]:
         history.append(message)
-    history._live.core.append(dumps(TASK[2]), False, (9, []))
+    history._live.core.append(dumps(TASK[2]), False, ((9, 0), []))
     with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
-        history._live.core.append(dumps(TASK[3]), False, (9, []))
+        history._live.core.append(dumps(TASK[3]), False, ((9, 0), []))
     asks: list[Callable[[], Any]] = [history.view, history.view_chunks, history.stats, lambda: history.rewind(1)]
     for ask in [*asks, lambda: history.append(user("More.")), lambda: history._live.core.texts_to_count(b"{}", False)]:
         with pytest.raises(RuntimeError, match="read-only because recede crashed while"):

@@ -247,7 +247,12 @@ def _compiled(
     if is_own:
         options["placeholder"], more["least_removed"] = PLACEHOLDER, LEAST_REMOVED
     if name == "budget":
-        more |= {"is_limit": True, "model": model, **({} if model is None else {"summary_max_chars": SUMMARY_CHARS})}
+        more |= {
+            "is_limit": True,
+            "counts_reasoning": True,
+            "model": model,
+            **({} if model is None else {"summary_max_chars": SUMMARY_CHARS}),
+        }
     return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen, **more)
 
 

@@ -233,7 +233,7 @@ class AdapterReader:
             facts = Facts(*self._facts(message))
             calls = [CallFacts(*call) for call in facts.calls]
             chars = sum(len(call.name or "") + call.chars + _CALL_CHARS for call in calls)
-            own.append(facts.chars + chars + facts.images * image_chars_of({}))
+            own.append((facts.chars + chars + facts.images * image_chars_of({}), 0))
             for place, result in enumerate(ResultFacts(*one) for one in facts.results):
                 if self.text is None:
                     observations.append(

@@ -26,7 +26,7 @@ def count_chars(messages: list[Any] | dict[str, Any] | Json, *, image_chars: int
     """The characters of a history, as budgets count them: Unicode code points of decoded text.
 
     Texts and observations count their length; a call its name, its arguments and 20; an image or document
-    `image_chars`. Thinking is not counted.
+    `image_chars`. Reasoning counts to limits alone.
 
     Args:
         messages: as for `reduce`, or a whole request, of which its messages count; also as JSON, in bytes or a str.
@@ -80,20 +80,21 @@ def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
     texts, _ = ask_engine("texts", messages, compiled(_engine.engine, "truncate", {}))
     unmasked = [own._replace(observations=[one._replace(masked=None) for one in own.observations]) for own in texts]
     costs, observations = costs_of(unmasked, counter, image_chars_of({}))
-    return tokens_of(sum(costs) + sum(raw for raw, _ in observations))
+    return tokens_of(sum(own for own, _ in costs) + sum(raw for raw, _ in observations))
 
 
 def costs_of(
     texts: list[MessageTexts], counter: TokenCounter, image_chars: int
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Costs in budget units: quarter tokens."""
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Costs in quarter tokens: of messages and of their reasoning; of observations, raw and masked."""
 
     def cost(text: str) -> int:
         return CHARS_PER_TOKEN * count_tokens(counter, text)
 
     messages, observations = [], []
     for own in texts:
-        messages.append(cost(own.text) + own.constant_chars + own.images * image_chars)
+        itself = cost(own.text) + own.constant_chars + own.images * image_chars
+        messages.append((itself, cost(own.reasoning) + own.sealed_chars))
         for one in own.observations:
             raw = cost(one.text) + one.images * image_chars
             observations.append((raw, raw if one.masked is None else cost(one.masked)))

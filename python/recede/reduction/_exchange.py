@@ -50,6 +50,8 @@ class MessageTexts(NamedTuple):
     constant_chars: int  # that its calls count besides
     images: int  # without those of its observations
     observations: list[ObservationTexts]
+    reasoning: str  # that requests send back, if it counts
+    sealed_chars: int  # of reasoning that only the provider reads
 
 
 class FactsUpdate(NamedTuple):

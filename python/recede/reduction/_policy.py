@@ -9,7 +9,7 @@ from typing import Any
 from recede._errors import meant
 from recede._off import is_off
 from recede._recall import PLACEHOLDER, with_handle
-from recede.providers import Provider, model_verifies, policy_cache, provider_of_model
+from recede.providers import Provider, model_keeps_reasoning, model_verifies, policy_cache, provider_of_model
 from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
 
@@ -133,6 +133,7 @@ def _own_policy(
     own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
     if own["placeholder"] is None:
         own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
+    own["counts_reasoning"] = (bool(trigger) or limit is not None) and model_keeps_reasoning(model)
     if trigger:
         own["trigger"] = max(0, _budget(None, trigger) - static)
     if limit is not None:

@@ -22,6 +22,8 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type PyChunks<'py> = (usize, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
+/// The costs of a message and of its reasoning, and of its observations, raw and masked.
+type MessageCosts = ((usize, usize), Vec<(usize, usize)>);
 /// What identifies a view: the moves of the boundary, and the message and the byte of its last change.
 type ViewIdentity = (usize, Option<(usize, usize)>);
 
@@ -123,7 +125,7 @@ impl PySession {
         py: Python<'py>,
         message: &[u8],
         surrogates: bool,
-        costs: Option<(usize, Vec<(usize, usize)>)>,
+        costs: Option<MessageCosts>,
         texts: Option<CountedTexts>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
@@ -392,7 +394,7 @@ impl PySession {
     fn view_identity(&self, py: Python<'_>) -> PyResult<(ViewIdentity, usize)> {
         guarded(|| {
             let identity = |session: &Session| (session.moves_from(0).len(), session.changed());
-            Ok(self.texts(py)?.look(py, |session| (identity(session), session.counts().chars)))
+            Ok(self.texts(py)?.look(py, |session| (identity(session), session.view_cost())))
         })
     }
 }

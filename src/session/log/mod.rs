@@ -68,7 +68,7 @@ impl Log {
         self.turns.push(message, self.outline.messages[message].is_agent_made);
         let chars = self.outline.chars_of(message, policy.text.image_chars);
         self.chars = self.chars.saturating_add(chars);
-        self.cost = self.cost.saturating_add(chars);
+        self.cost = self.cost.saturating_add(policy.cost_of(&self.outline, message));
         if policy.may_pin() && is_written {
             let newest = marks::newest(&self.data, self.outline.spans[message]);
             self.marks.extend(newest.map(|(block, value)| (message, block, value)));
@@ -98,10 +98,14 @@ impl Log {
     pub(crate) fn rewind(&mut self, policy: &Policy, messages: usize) {
         let outline = &self.outline;
         let results = outline.results_before(messages);
-        let chars = (messages..outline.messages.len())
-            .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.text.image_chars)));
-        let cost = self.costs.as_mut().map_or(chars, |costs| {
-            let own = costs.messages.drain(messages..).fold(0, usize::saturating_add);
+        let sum = |size: &dyn Fn(usize) -> usize| {
+            (messages..outline.messages.len()).fold(0, |sum: usize, message| sum.saturating_add(size(message)))
+        };
+        let chars = sum(&|message| outline.chars_of(message, policy.text.image_chars));
+        let counted = sum(&|message| policy.cost_of(outline, message));
+        let cost = self.costs.as_mut().map_or(counted, |costs| {
+            let own = costs.messages.drain(messages..).map(|(own, reasoning)| own.saturating_add(reasoning));
+            let own = own.fold(0, usize::saturating_add);
             costs.observations.drain(results..).fold(own, |sum, (raw, _)| sum.saturating_add(raw))
         });
         (self.chars, self.cost) = (self.chars.saturating_sub(chars), self.cost.saturating_sub(cost));
@@ -116,8 +120,8 @@ impl Log {
 
     /// Replaces the characters of the newest messages by their costs, and adds those of texts.
     pub(crate) fn give_costs(&mut self, policy: &Policy, costs: Costs) {
-        let chars = |message: usize| self.outline.chars_of(message, policy.text.image_chars);
-        let counted: usize = (self.len() - costs.messages.len()..self.len()).map(chars).sum();
+        let of_chars = |message: usize| policy.cost_of(&self.outline, message);
+        let counted: usize = (self.len() - costs.messages.len()..self.len()).map(of_chars).sum();
         self.cost = self.cost.saturating_sub(counted).saturating_add(costs.total());
         let known = self.costs.get_or_insert_default();
         known.messages.extend(costs.messages);

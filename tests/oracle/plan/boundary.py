@@ -141,9 +141,9 @@ class Fold:
 
     def cost_hiding(self, hidden: Hidden, masked: Masks) -> int:
         """The cost of the view that hides these messages, and masks these results besides."""
-        before, self.hidden = self.hidden, hidden
-        cost, self.hidden = cost_with(self, masked), before
-        return cost
+        after = copy(self)
+        after.hidden, after.unsigned = hidden, self.voided(masked, hides=True)
+        return cost_with(after, masked)
 
     def answer(self, end: int) -> None:
         """Add the answer to the last request, after which the view may be over the limit."""
@@ -193,7 +193,7 @@ class Fold:
     ) -> tuple[dict[int, Masked], dict[int, Masked], bool, Hiding | None]:
         """The step of the view from which what a compaction of the provider stands for has gone."""
         after = copy(self)
-        after.hidden = without
+        after.hidden, after.unsigned = without, self.voided({}, hides=True)
         after.waiting = {place: one for place, one in self.waiting.items() if not after.hides(place)}
         after.summary_waste, after.reached = 0, reached(after)
         masked, cuts, is_forced, hiding = after.step(bill, is_request)
@@ -210,11 +210,11 @@ class Fold:
             before = self.before_message(changes, self.before)
             written_again = self.shown(self.before, before) - self._kept(min(changes))
             removed = self.shown(self.end) - self.shown(self.end, changes)
-            lost = len(self._voided(changes, hiding)) - len(self.unsigned)
+            lost = len(self.voided(changes, hiding is not None)) - len(self.unsigned)
             self.moves.append((self.requests, len(masked), removed, written_again, lost))
             first = self.facts.outline.results[min(changes)].message
             self.shared = first if first < self.before else self.shared
-        self.unsigned = self._voided(changes, hiding)
+        self.unsigned = self.voided(changes, hiding is not None)
         self.cuts.update(cuts)
         self.masked.update(masked)
         for place in masked:
@@ -239,12 +239,12 @@ class Fold:
             and not self.hides(place)
         }
 
-    def _voided(self, changes: dict[int, Masked], hiding: Hiding | None) -> frozenset[int]:
+    def voided(self, changes: Masks, hides: bool = False) -> frozenset[int]:
         """The messages whose reasoning is void after these changes.
 
         If the newest was made by a request that had sent what changes now, all that was made so far is.
         """
-        edited = [self.facts.outline.results[place].message for place in changes] + [0] * (hiding is not None)
+        edited = [self.facts.outline.results[place].message for place in changes] + [0] * hides
         newest = max(self.signed, default=None)
         if newest is not None and edited and min(edited) < self.signed[newest]:
             return frozenset(self.signed)

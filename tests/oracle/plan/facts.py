@@ -16,8 +16,12 @@ from oracle.turns import Turns
 
 Stage = Literal["masking", "summarization", "fallback"]
 
-Costs = tuple[list[int], list[tuple[int, int]]] | tuple[list[int], list[tuple[int, int]], dict[str, int]]
-"""Budget units of each message without its observations, of each observation, raw and masked, and of new texts."""
+Costs = (
+    tuple[list[tuple[int, int]], list[tuple[int, int]]]
+    | tuple[list[tuple[int, int]], list[tuple[int, int]], dict[str, int]]
+)
+"""Budget units of each message without its observations, and of its reasoning; of each observation, raw and masked;
+and of new texts."""
 
 
 class Uncounted(Exception):
@@ -151,11 +155,18 @@ class Facts:
         """The cost of a message in the view."""
         places = [result.index for result in self.outline.messages[index].results]
         own_cost = self.text_cost(plan.cut[index].text) if index in plan.cut else self.own_cost(index)
+        own_cost += 0 if index in plan.unsigned else self.reasoning_cost(index)
         return own_cost + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
 
     def own_cost(self, index: int) -> int:
-        """The cost of a message without its observations."""
-        return self.own_chars[index] if self.costs is None else self.costs[0][index]
+        """The cost of a message without its observations and its reasoning."""
+        return self.own_chars[index] if self.costs is None else self.costs[0][index][0]
+
+    def reasoning_cost(self, index: int) -> int:
+        """The cost of the reasoning of a message, which counts to limits."""
+        if self.costs is not None:
+            return self.costs[0][index][1]
+        return self.outline.messages[index].reasoning_chars if self.policy.counts_reasoning else 0
 
     def observation_cost(self, place: int, masked: Masked | None) -> int:
         """The cost of an observation, raw or replaced."""

@@ -116,7 +116,8 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
     apart = {*earlier, *task}
     masked = {**fold.masked, **{place: one for place, one in changes.items() if not one.is_clipped}}
     cuts = {**fold.cuts, **{place: one for place, one in changes.items() if one.is_clipped}}
-    view = replace(facts.raw, masked={**fold.references.restored, **cuts, **masked})
+    unsigned = fold.voided(changes, hides=True)
+    view = replace(facts.raw, masked={**fold.references.restored, **cuts, **masked}, unsigned=unsigned)
 
     def cost(messages: Iterable[int]) -> int:
         return sum(

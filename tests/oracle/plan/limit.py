@@ -34,7 +34,7 @@ def cost_with(fold: Fold, changes: Mapping[int, Masked]) -> int:
     masked = {**fold.masked, **{place: one for place, one in changes.items() if not one.is_clipped}}
     cuts = {**fold.cuts, **{place: one for place, one in changes.items() if one.is_clipped}}
     shown = {**fold.references.restored, **cuts, **masked}
-    view = replace(facts.raw, masked=shown)
+    view = replace(facts.raw, masked=shown, unsigned=fold.voided(changes))
     costs = [
         hidden.cut_costs[index] if index in hidden.cut else facts.message_cost(view, index)
         for index in range(fold.end)

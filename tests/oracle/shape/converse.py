@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.shape.base import BlockShape
+from oracle.shape.reasoning import read_converse
 from oracle.shape.words import NO_RESULT, is_repeated, items
 from oracle.value import Changed, Member, Text
 
 _MEDIA = ("image", "document", "video", "audio")
-_UNCOUNTED = ("reasoningContent", "cachePoint")  # thinking, and marks of the cache
-
 _BLOCK_KEYS = frozenset({"text", "toolUse", "toolResult"})
 _CALL_KEYS = frozenset({"toolUseId", "name", "input", "type"})
 _RESULT_KEYS = frozenset({"toolUseId", "content", "status", "type"})
@@ -62,7 +61,7 @@ class Converse(BlockShape):
                 walk.piece(Member(block, "text"), walk.message.own)
             elif _is_media(block):
                 walk.message.own.images += 1
-            elif not _is_uncounted(block):
+            elif not _is_uncounted(walk, block):
                 walk.message.own.json_chars += walk.unmarked_size(block, _BLOCK_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:
@@ -93,7 +92,7 @@ def _observation(walk: Any, content: Member, path: str) -> Text:
             texts.append(Member(part, "text"))
         elif _is_media(part):
             text.images += 1
-        elif not _is_uncounted(part):
+        elif not _is_uncounted(walk, part):
             text.json = content
             text.json_chars += walk.unmarked_size(part, _PART_DEPTH)
     for piece in texts:
@@ -120,5 +119,8 @@ def _is_text(part: dict[str, Any], document: Any) -> bool:
     return not is_clear or source.get("text") is not None or source.get("content") is not None
 
 
-def _is_uncounted(part: dict[str, Any]) -> bool:
-    return any(key in part for key in _UNCOUNTED)
+def _is_uncounted(walk: Any, part: dict[str, Any]) -> bool:
+    """Whether it is reasoning, which is read, or a mark of the cache."""
+    if "reasoningContent" in part:
+        read_converse(walk.message, part["reasoningContent"])
+    return "reasoningContent" in part or "cachePoint" in part

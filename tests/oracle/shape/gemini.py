@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.shape.base import BlockShape
-from oracle.shape.words import NO_RESULT
+from oracle.shape.reasoning import read_block, read_sealed
+from oracle.shape.words import NO_RESULT, is_repeated, items
 from oracle.value import Changed, Member, Text
 
 _CALL = ("functionCall", "function_call")
@@ -39,6 +40,7 @@ class Gemini(BlockShape):
             call = walk.object(call, f"{path}.{call_key}")
             result = walk.object(result, f"{path}.{result_key}") if call is None else None
             if call is not None:
+                read_sealed(walk.message, part)
                 walk.refuse_repeated(call, _CALL_KEYS, f"{path}.{call_key}.")
                 walk.call(call.get("id"), call.get("name"), call.get("args"), block=place, depth=_DEPTH)
             elif result is not None:
@@ -48,11 +50,15 @@ class Gemini(BlockShape):
                 walk.result(
                     result.get("id"), text, name=name, block=place, is_error=is_error, takes_name=name is not None
                 )
+                walk.message.own.images += _media_beside(result)
             elif _first(part, _MEDIA)[0]:
                 walk.message.own.images += 1
-            elif isinstance(part.get("text"), str) and part.get("thought") is not True:
+            elif part.get("thought") is True:
+                read_block(walk.message, part)
+            elif isinstance(part.get("text"), str):
                 walk.piece(Member(part, "text"), walk.message.own)
-            elif part.get("thought") is not True:
+                read_sealed(walk.message, part)
+            else:
                 walk.message.own.json_chars += walk.unmarked_size(part, _PART_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:
@@ -79,6 +85,12 @@ def _observation(walk: Any, result: dict[str, Any], path: str) -> Text:
     if not isinstance(response.value, dict):
         walk.fault("content", response, path + ".response")
     return Text(json=response, json_chars=walk.size(response.value, _DEPTH))
+
+
+def _media_beside(result: dict[str, Any]) -> int:
+    """How many media a response has beside its JSON, which stay where the JSON is replaced."""
+    parts = [] if is_repeated(result, "parts") else items(result.get("parts"))
+    return sum(isinstance(part, dict) and bool(_first(part, _MEDIA)[0]) for part in parts)
 
 
 def _first(part: dict[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:

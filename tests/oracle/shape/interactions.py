@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.shape.base import BlockShape, Shape
+from oracle.shape.reasoning import read_item
 from oracle.shape.words import NO_RESULT, PART_KEYS, block_type, is_flagged, items, string
 from oracle.value import Changed, Member, Text
 
@@ -41,7 +42,9 @@ class Interactions(Shape):
             walk.call(message.get("id"), message.get("name"), message["arguments"])
         elif kind == "function_result":
             _read_result(walk, message, "result", 1, is_error=is_flagged(message))
-        elif kind != "thought":
+        elif kind == "thought":
+            read_item(walk.message, message)
+        else:
             is_result = kind.endswith("_result")
             walk.half(message.get("call_id" if is_result else "id"), 0, is_result)
             walk.message.own.json_chars += walk.unmarked_size(message, 0)

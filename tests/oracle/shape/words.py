@@ -11,6 +11,7 @@ IMAGE_TYPES = frozenset(
     {
         *("image", "image_url", "input_image", "file", "input_file"),
         *("input_audio", "audio", "video", "video_url", "computer_screenshot"),
+        *("media", "image-data", "image-url", "file-data", "file-url"),
     }
 )
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
@@ -34,6 +35,9 @@ NO_RESULT = "[no result recorded]"
 
 REFERENCE = "tool_reference"
 """The type of a part that names a tool, and stays where its observation is replaced."""
+
+_BASE64 = ("blob", "data")
+_MEDIA_TYPES = ("mimeType", "mime_type", "mediaType", "media_type")
 
 STREAMS = ("stdout", "stderr")
 """The texts of what a shell has written, in the order in which they are one text."""
@@ -67,6 +71,21 @@ def items(value: Any) -> list[Any]:
 def is_repeated(value: dict[str, Any], *keys: str) -> bool:
     """Whether one of these keys is repeated in an object of JSON."""
     return any(key in keys for key, _, _ in getattr(value, "repeated", ()))
+
+
+def holds_base64(part: dict[str, Any]) -> bool:
+    """Whether a part of an unknown type is binary data: base64 beside its media type."""
+    keys = ("resource", "source", *_BASE64, *_MEDIA_TYPES)
+    holders = [part, part.get("resource"), part.get("source")]
+    if is_repeated(part, *keys):
+        return False
+    return any(
+        isinstance(one, dict)
+        and not is_repeated(one, *keys)
+        and any(isinstance(one.get(key), str) for key in _BASE64)
+        and any(isinstance(one.get(key), str) for key in _MEDIA_TYPES)
+        for one in holders
+    )
 
 
 def references(value: Any) -> list[Any]:
