@@ -16,7 +16,7 @@ pub(crate) fn stoppable<T>(is_stopped: fn() -> bool, work: impl FnOnce() -> T) -
     work()
 }
 
-/// Ends stoppable work that was stopped; called for each request of a replay, and for each text that is examined.
+/// Ends stoppable work that was stopped; called for each request of a plan or a replay, and for each text that is examined.
 pub(crate) fn check() {
     if IS_STOPPED.get().is_some_and(|is_stopped| is_stopped()) {
         resume_unwind(Box::new(Stopped));

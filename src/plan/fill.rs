@@ -84,6 +84,13 @@ impl State {
         let unseen = step.changes().filter(|one| results.contains(&(one.result as usize)));
         view_cost(context, self.gone.hidden.shown(first..end), unseen).0
     }
+
+    /// Whether nothing would fit, since what is never hidden is over the limit alone, and this was so before: until the view has grown
+    /// by a quarter since then, nothing more is hidden. Else each request would look at all that is never hidden.
+    pub(super) fn is_least(&self, max: usize, exhausted: &Step) -> bool {
+        let is_grown = exhausted.cost > self.rule.least + self.rule.least / 4;
+        !is_grown && self.sums.fixed_cost > max
+    }
 }
 
 /// The first message after the last answer, which no request has shown.

@@ -2,7 +2,7 @@
 
 use super::context::PlanContext;
 use super::hidden::{Hidden, Hiding, Standing, share_of};
-use super::keep::{Keeping, Landmarks};
+use super::keep::{Keeping, Landmarks, is_fixed};
 use super::masked::Masked;
 use super::reasoning::ReasoningCost;
 use super::state::{Gone, State};
@@ -133,7 +133,7 @@ impl State {
     /// Counts the view again, after messages were hidden or shown.
     fn count_again(&mut self, context: PlanContext) {
         let PlanContext { outline, costs, .. } = context;
-        let (mut chars, mut cost) = (0usize, share_of(self.gone.hidden.summary));
+        let (mut chars, mut cost, mut fixed) = (0usize, share_of(self.gone.hidden.summary), 0usize);
         self.sums.view_chars.clear();
         self.sums.reasoning = ReasoningCost::default();
         for message in self.gone.hidden.shown(0..self.sums.raw_chars.len()).collect::<Vec<usize>>() {
@@ -143,9 +143,10 @@ impl State {
                 self.gone.hidden.cut_of(message).map_or((raw, own_cost), |cut| (cut.clip.chars(), cut.cost));
             chars = chars.saturating_add(own_chars);
             cost = cost.saturating_add(own_cost).saturating_add(self.add_reasoning(context, message));
+            fixed = fixed.saturating_add(if is_fixed(outline, message) { own_cost } else { 0 });
             self.sums.view_chars.push(chars);
         }
-        self.sums.cost = cost;
+        (self.sums.cost, self.sums.fixed_cost) = (cost, fixed);
         (self.sums.removed, self.results.gain) = (0, self.results.waiting.iter().map(|one| one.removed).sum());
         self.find_first();
         let (masked, cuts) = (core::mem::take(&mut self.results.masked), core::mem::take(&mut self.results.cuts));

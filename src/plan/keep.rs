@@ -29,7 +29,7 @@ impl Landmarks {
         if outline.messages[message].item == ItemType::Compaction {
             self.compaction = Some(message as u32);
         }
-        if outline.messages[message].role == Role::System || outline.is_never_hidden(message) {
+        if is_fixed(outline, message) {
             self.systems.push(message as u32);
         } else if outline.is_said_by_user(message) {
             self.tasks.push(message as u32);
@@ -58,6 +58,11 @@ impl Landmarks {
     pub(super) fn said(&self) -> impl Iterator<Item = usize> + '_ {
         self.tasks.iter().map(|message| *message as usize)
     }
+}
+
+/// Whether no rule hides a message, but for earlier summaries: one of the system, or one that is never hidden.
+pub(super) fn is_fixed(outline: &Outline, message: usize) -> bool {
+    outline.messages[message].role == Role::System || outline.is_never_hidden(message)
 }
 
 /// Computes what is kept of the first `end` messages, in O(kept).
@@ -117,7 +122,7 @@ impl Keeping<'_> {
         };
         let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], is_allowed: may_keep };
         messages.for_each(|message| keep.add(message));
-        let mut is_seen = HashSet::new();
+        let (mut is_seen, mut groups) = (HashSet::new(), HashSet::new());
         // Each message and each run is visited once, so this is linear in messages, calls and results.
         while let Some(message) = keep.to_visit.pop() {
             for other in pairs.links.of(message) {
@@ -132,8 +137,12 @@ impl Keeping<'_> {
                 if let Some(call) = pairs.call_of(result) {
                     keep.add(outline.calls[call].message as usize);
                 }
-                for other in self.references.map_or(vec![], |references| references.group_of(result as u32)) {
-                    keep.add(outline.results[other as usize].message as usize);
+                if let Some(group) = self.references.and_then(|references| references.group_of(result as u32))
+                    && groups.insert(group[0])
+                {
+                    for other in group {
+                        keep.add(outline.results[*other as usize].message as usize);
+                    }
                 }
             }
             if is_followed(message) {

@@ -16,6 +16,7 @@ use super::units::{Bill, message_of};
 use crate::outline::reserve;
 use crate::placeholder::{CountedClip, Form};
 use crate::policy::Goal;
+use std::collections::BTreeSet;
 
 impl State {
     /// Whether masking has begun at a request after this many messages, to which the state must have grown.
@@ -102,9 +103,12 @@ impl State {
         let exhausted = with_cuts(self.forced_move(context, end, 0));
         match context.policy.goal {
             _ if fits(&exhausted) => exhausted,
-            Goal::Reduce => {
-                self.hide(context, end, max, exhausted.clone()).unwrap_or(Step { is_over: true, ..exhausted })
+            Goal::Reduce if !self.is_least(max, &exhausted) => {
+                let hidden = self.hide(context, end, max, exhausted.clone());
+                let least = hidden.unwrap_or(Step { is_over: true, ..exhausted });
+                Step { is_least: least.is_over, ..least }
             }
+            Goal::Reduce => Step { is_over: true, ..exhausted },
             _ => Step { is_over: true, ..cut },
         }
     }
@@ -123,22 +127,24 @@ impl State {
         if !all.is_empty() && fits(cost, first) {
             return all;
         }
-        let outside = all.len();
         let masker = Masker::of(context, &self.results.tools);
         let newest_turn = context.turns.starts.partition_point(|start| (*start as usize) < end);
         let is_shown = |result: u32| !self.gone.hidden.has(message_of(context.outline, result));
+        let mut groups = BTreeSet::new();
         for result in self.results.window.recent().into_iter().filter(|result| is_shown(*result)) {
-            if self.is_masked(result) || all[outside..].iter().any(|one| one.result == result) {
+            let alone = [result];
+            let group = self.results.references.group_of(result).unwrap_or(&alone);
+            if self.is_masked(result) || (group.len() > 1 && !groups.insert(group[0])) {
                 continue;
             }
-            let group = self.results.references.group_of(result);
-            if group.iter().any(|one| context.turn_of(*one as usize) == newest_turn) {
+            // The newest of a group is its last.
+            if group.iter().rev().any(|one| context.turn_of(*one as usize) == newest_turn) {
                 continue;
             }
             let mask = |one: u32| {
                 after_cut(&self.results.cuts, masker.mask(one as usize, self.results.references.source_of(one)))
             };
-            for one in group.into_iter().filter(|one| is_shown(*one) && !self.is_masked(*one)).filter_map(mask) {
+            for one in group.iter().copied().filter(|one| is_shown(*one) && !self.is_masked(*one)).filter_map(mask) {
                 let changed = self.changed_cost(context, core::slice::from_ref(&one), &[]);
                 cost = (cost + changed).saturating_sub(self.sums.cost);
                 first = Some(first.map_or(one.result, |first| first.min(one.result)));
@@ -271,6 +277,9 @@ impl State {
 
     pub(super) fn take(&mut self, context: PlanContext, step: &Step) {
         self.rule.is_over = step.is_over;
+        if step.is_least || !step.is_over {
+            self.rule.least = if step.is_least { step.cost } else { 0 };
+        }
         if step.changes_nothing() {
             return;
         }
@@ -332,7 +341,10 @@ impl State {
         self.find_first();
         self.results.long.retain(|result| place(*result).is_none());
         reserve(&mut self.results.cuts, cuts.len());
+        let is_in_order = self.results.cuts.last().is_none_or(|last| last.result < cuts[0].result);
         self.results.cuts.extend_from_slice(cuts);
-        self.results.cuts.sort_unstable_by_key(|one| one.result);
+        if !is_in_order {
+            self.results.cuts.sort_unstable_by_key(|one| one.result);
+        }
     }
 }

@@ -91,7 +91,7 @@ impl<'a> Masker<'a> {
     }
 
     /// Whether an observation may be cut: it is text, not exempt, no placeholder, and has no images or dispatch blocks.
-    fn may_clip(&self, result: usize, text: usize) -> bool {
+    pub(super) fn may_clip(&self, result: usize, text: usize) -> bool {
         let PlanContext { outline, source, policy, .. } = self.context;
         let facts = &outline.results[text];
         facts.frame.holds_text()

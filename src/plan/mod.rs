@@ -37,6 +37,7 @@ mod window;
 use crate::outline::Outline;
 use crate::policy::{Goal, Limit, Policy};
 use crate::source::Source;
+use crate::stop::check;
 pub(crate) use arrival::{arrive, with_arrivals};
 pub(crate) use cache::{Cache, Rule, Sent, Served};
 pub use context::{Costs, Given, Remembered, SummaryInput, facts};
@@ -110,6 +111,7 @@ impl Planner<'_> {
     pub(super) fn state(&self) -> State {
         let (context, mut state) = (self.context(), State::default());
         for start in &self.turns.starts {
+            check();
             state.request(context, *start as usize, Point::Past);
         }
         if self.ends_with_request() {

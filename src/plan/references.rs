@@ -124,10 +124,10 @@ impl References {
         self.sources.iter().map(|(result, (source, _))| (*result, *source))
     }
 
-    /// The results that are masked with this one.
-    pub(crate) fn group_of(&self, result: u32) -> Vec<u32> {
-        let group = self.members.get(&result).and_then(|source| self.groups.get(source));
-        group.map_or_else(|| vec![result], |(members, _)| members.clone())
+    /// The results that are masked with this one; None if that is it alone.
+    pub(crate) fn group_of(&self, result: u32) -> Option<&[u32]> {
+        let (members, _) = self.groups.get(self.members.get(&result)?)?;
+        Some(members)
     }
 
     /// A result leaves the window: those that may be masked from now on.

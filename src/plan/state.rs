@@ -29,6 +29,7 @@
 
 use super::context::{Costs, PlanContext};
 use super::hidden::Hidden;
+use super::keep::is_fixed;
 use super::mask::Masker;
 use super::masked::{Masked, Masking, Move, masked_in, merged, shown};
 use super::outcome::Unmasked;
@@ -60,6 +61,8 @@ pub(super) struct Sums {
     pub raw_cost: usize,
     /// The part of the cost of the view that is reasoning.
     pub reasoning: ReasoningCost,
+    /// The cost of what is shown and never hidden.
+    pub fixed_cost: usize,
     /// Characters that masks and cuts removed from the view.
     pub removed: usize,
 }
@@ -93,6 +96,8 @@ pub(super) struct Course {
     pub is_begun: bool,
     /// Whether the view of the last request is over the limit.
     pub is_over: bool,
+    /// The cost of the newest view that was over the limit although all that may be hidden was; 0 after one that was not.
+    pub least: usize,
     /// The next request writes the whole view to the cache in any case.
     pub is_rewritten: bool,
     /// The first observation after the boundary; the same before the last request; and the moves.
@@ -217,10 +222,17 @@ impl State {
         self.sums.view_chars.push(self.sums.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
         let reasoning = self.add_reasoning(context, message);
         self.sums.cost = self.sums.cost.saturating_add(cost).saturating_add(reasoning);
+        if is_fixed(outline, message) {
+            self.sums.fixed_cost = self.sums.fixed_cost.saturating_add(cost);
+        }
         if let Some(max_chars) = policy.limit.clip_of_requests() {
             let results = outline.results_of(message).map(|result| result as u32);
             let references = &self.results.references;
-            let is_long = |result: &u32| outline.results[references.text_of(*result)].chars > max_chars;
+            let masker = Masker::of(context, &self.results.tools);
+            let is_long = |result: &u32| {
+                let text = references.text_of(*result);
+                outline.results[text].chars > max_chars && masker.may_clip(*result as usize, text)
+            };
             self.results.long.extend(results.filter(is_long));
         }
     }

@@ -35,6 +35,8 @@ pub(crate) struct Step {
     pub is_forced: bool,
     /// Whether the view is over the limit after it.
     pub is_over: bool,
+    /// Whether it is, although all that may be hidden is.
+    pub is_least: bool,
     /// What the request is charged.
     pub(super) bill: Option<Bill>,
     /// Characters that a summary would have saved, if it had been made.

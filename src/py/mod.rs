@@ -45,6 +45,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyList, PyString};
 use reduction::{json_reduction, reduction};
+use signals::until_signal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use values::Any;
 
@@ -69,7 +70,7 @@ fn reduce<'py>(
         let remembered = texts.as_ref().map(|texts| texts as &dyn Remembered);
         let given =
             Given { requests, costs: costs.as_ref(), summary: &summary.unwrap_or_default(), remembered, sent: None };
-        match plan::plan(&outline, &dicts, policy, given) {
+        match until_signal(|| plan::plan(&outline, &dicts, policy, given)) {
             Outcome::AskSummary(asked) => {
                 summary_request(py, asked.dropped, asked.previous, asked.built_in, 0, asked.told)
             }
@@ -110,7 +111,7 @@ fn reduce_json<'py>(
         let (summary, texts) = (summary.unwrap_or_default(), texts.map(Texts));
         let remembered = texts.as_ref().map(|texts| texts as &dyn Remembered);
         let given = Given { requests, costs: costs.as_ref(), summary: &summary, remembered, sent: None };
-        match py.detach(|| reduce_scanned(bytes, outline, rules, given)) {
+        match py.detach(|| until_signal(|| reduce_scanned(bytes, outline, rules, given))) {
             Reduced::AskSummary(outline, asked) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
                 let spans: Vec<(usize, usize)> = asked.dropped.into_iter().map(span).collect();

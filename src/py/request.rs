@@ -3,6 +3,7 @@
 use super::convert::{PyPolicy, Text, count_request, transcript_error};
 use super::guard::guarded;
 use super::reduction::json_reduction;
+use super::signals::until_signal;
 use crate::fingerprint::Fingerprint;
 use crate::marks::{caches_messages, may_be_marked, newest_in_body, remarked};
 use crate::outline::{Outline, Span};
@@ -168,7 +169,7 @@ impl PyRequest {
             let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let given =
                 Given { requests, costs: costs.as_ref(), summary: &texts, sent: noted.as_ref(), ..Given::default() };
-            let reduced = py.detach(|| reduce_scanned(bytes, outline, policy, given));
+            let reduced = py.detach(|| until_signal(|| reduce_scanned(bytes, outline, policy, given)));
             match reduced {
                 Reduced::View(view, outline, plan) => {
                     let sent = plan.sent(&outline, &policy.of(&outline));

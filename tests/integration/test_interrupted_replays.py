@@ -1,4 +1,4 @@
-"""Ctrl-C ends a replay in the middle, in the process and in its children."""
+"""Ctrl-C ends a replay and a reduction in the middle, in the process and in its children."""
 
 from __future__ import annotations
 
@@ -47,6 +47,47 @@ def history(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("way", "policy"), [("replay", "sliding"), ("replay_json", "break_even")])
 def test_an_interrupt_ends_a_replay(way: str, policy: str, history: Path) -> None:
     command = [sys.executable, "-c", REPLAY, str(history), way, policy]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+    assert (ended.stdout, ended.stderr) == ("ended\n", "")
+
+
+REDUCE = """
+import json, signal, sys
+import recede
+from recede.proxy import RequestMasker
+turn = [
+    {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "x" * 60},
+]
+messages = [{"role": "user", "content": "Go."}, *(turn * 150_000)]
+body = json.dumps({"messages": messages}).encode()
+ask = {
+    "reduce": lambda: recede.reduce(messages, max_input_tokens=2_000),
+    "reduce bytes": lambda: recede.reduce(body, max_input_tokens=2_000),
+    "RequestMasker": lambda: RequestMasker(max_input_tokens=2_000).mask("POST", "/v1/chat/completions", {}, body),
+}[sys.argv[1]]
+handled = 0
+
+def handle(*_):
+    global handled
+    handled += 1
+    if handled == 3:
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGVTALRM, handle)
+signal.setitimer(signal.ITIMER_VIRTUAL, 0.03, 0.03)  # of work
+try:
+    ask()
+except KeyboardInterrupt:
+    print("ended")
+signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+"""
+
+
+@pytest.mark.parametrize("way", ["reduce", "reduce bytes", "RequestMasker"])
+def test_an_interrupt_ends_a_reduction(way: str) -> None:
+    """Its handler runs several times in one call of the core, which it ends."""
+    command = [sys.executable, "-c", REDUCE, way]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
     assert (ended.stdout, ended.stderr) == ("ended\n", "")
 

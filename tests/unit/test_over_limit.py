@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,39 @@ def test_a_door_that_masks_says_that_reasoning_is_over_its_limit(caplog: pytest.
     body = json.dumps({"messages": messages}).encode()
     RequestMasker(max_input_tokens=8_000).mask("POST", "/v1/chat/completions", {}, body)
     assert "over max_input_tokens" in caplog.text
+
+
+# System messages that are over the limit alone
+
+REMINDER = {"role": "system", "content": "Be careful. " * 30}
+
+
+def reminded(count: int) -> History:
+    """A history of so many turns, each with a system message."""
+    return [user("Go."), *(one for n in range(count) for one in (call(str(n)), result(str(n), "x" * 90), REMINDER))]
+
+
+def hidings(count: int) -> int:
+    """How many requests of such a history hide messages."""
+    history, lengths = recede.History(max_input_tokens=500), [0]
+    for message in reminded(count):
+        history.append(message)
+        if message == REMINDER:
+            lengths.append(len(history.view()))
+    return sum(length < before for before, length in pairwise(lengths))
+
+
+def test_hiding_is_not_tried_again_until_a_view_has_grown_by_a_quarter() -> None:
+    steps = [hidings(count) for count in (100, 200, 400)]
+    assert steps[0] > 3
+    assert all(more - few <= 4 for few, more in pairwise(steps)), steps  # log(2) / log(1.25)
+
+
+def test_system_messages_over_the_limit_still_hide_what_is_older() -> None:
+    for count in (20, 47, 80):
+        view = recede.reduce(reminded(count), max_input_tokens=500)
+        systems = recede.count_chars([REMINDER] * count)
+        assert view.within_limit is False
+        assert view.messages.count(REMINDER) == count
+        assert view.dropped_count > count
+        assert view.chars_after <= (systems + 600) * 5 / 4

@@ -17,7 +17,7 @@ from oracle.outline import Message
 from oracle.placeholder import Masked, fill
 from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached, system_excess
 from oracle.plan.facts import Facts, Move, Plan
-from oracle.plan.hide import Hidden, Hiding, compacted, hide
+from oracle.plan.hide import Hidden, Hiding, compacted, fixed_cost, hide
 from oracle.plan.limit import cost_with, force, has_begun
 from oracle.plan.old_turns import call_cost, reached, summary_step
 from oracle.plan.references import References
@@ -77,6 +77,8 @@ class Fold:
         self.boundary = self.boundary_before = 0
         self.is_own = True  # the masks of the last step are those of the rule of the boundary
         self.is_begun = self.is_over = self.is_rewritten = False
+        self.view_cost: int | None = None  # of a view that is over the limit although all that may be hidden is
+        self.least = 0  # that of the newest such view; 0 after one that is not over the limit
         self.waste = 0
         self.requests = 0
         self.before = 0  # messages at the previous request; later ones are written to the cache in any case
@@ -163,7 +165,7 @@ class Fold:
         masked = self.movable() if moves and (self.pays(bill) or self._is_over()) else {}
         self.is_own = True
         limit = policy.limit_at(self.end)
-        self.is_over = False
+        self.is_over, self.view_cost = False, None
         summary = summary_step(self, bill) if is_request and self.is_begun else 0
         if isinstance(summary, int):
             self.summary_waste += summary
@@ -179,8 +181,13 @@ class Fold:
         self.is_own = changes is masked
         self.is_over = cost_with(self, {**cuts, **changes}) > limit
         if is_last and policy.goal == "reduce":
+            cost = cost_with(self, {**cuts, **changes})
+            if fixed_cost(self) > limit and cost <= self.least + self.least // 4:
+                return changes, cuts, True, None
             hiding = hide(self, {**cuts, **changes}, limit)
             self.is_over = hiding is None or hiding.cost > limit
+            if self.is_over:
+                self.view_cost = cost if hiding is None else hiding.cost
             return changes, cuts, True, hiding
         needed = summary_step(self, bill, is_needed=True) if is_last and is_request else 0
         if not isinstance(needed, int) and needed.hiding.cost <= limit:
@@ -198,6 +205,7 @@ class Fold:
         after.summary_waste, after.reached = 0, reached(after)
         masked, cuts, is_forced, hiding = after.step(bill, is_request)
         self.is_over, self.is_own, self.call = after.is_over, after.is_own, after.call
+        self.view_cost = after.view_cost
         gone = hiding or Hiding(without, cost_with(after, {**cuts, **masked}))
         return masked, cuts, is_forced, gone._replace(is_forced=True)
 
@@ -206,6 +214,8 @@ class Fold:
     ) -> None:
         """Mask, cut and hide these."""
         changes = {**cuts, **masked}
+        if not self.is_over or self.view_cost is not None:
+            self.least = self.view_cost or 0
         if self.facts.policy.remembers and (masked or any(self._is_sent(place) for place in cuts)):
             before = self.before_message(changes, self.before)
             written_again = self.shown(self.before, before) - self._kept(min(changes))

@@ -103,6 +103,13 @@ def _newest_compaction(fold: Fold) -> int:
     return max((one.index for one in fold.facts.outline.messages[: fold.end] if one.is_compaction), default=0)
 
 
+def fixed_cost(fold: Fold) -> int:
+    """The cost of what is shown and never hidden, as it arrived."""
+    facts, view = fold.facts, replace(fold.facts.raw, masked=fold.references.restored)
+    shown = [one for one in facts.outline.messages[: fold.end] if one.index not in fold.hidden.messages]
+    return sum(facts.message_cost(view, one.index) for one in shown if one.is_system or one.is_never_hidden)
+
+
 def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None:
     """Hide messages of a view that these changes leave over its limit; None if nothing helps."""
     facts, policy, before = fold.facts, fold.facts.policy, fold.hidden
