@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -307,3 +309,22 @@ def test_words_for_figures() -> None:
 def test_the_function_takes_sessions_that_were_never_asked() -> None:
     found = costs.replay([user("hi")], [MASKED])
     assert len(screen([Session("a", "messages", found, {})], Asked())) == 2
+
+
+def test_sessions_of_agents_are_named_by_project_and_day_not_by_id(home: Path) -> None:
+    for name, folder in (("0d9f7c1e", "/work/git-sync"), ("77aa", "/work/other"), ("77ab", "/work/other")):
+        first, rest = claude_log(20, name=name).split(b"\n", 1)
+        placed = json.dumps({**json.loads(first), "cwd": folder}).encode()
+        put(home / f".claude/projects/a/{name}.jsonl", placed + b"\n" + rest)
+    began = datetime(2026, 11, 2, 10, tzinfo=timezone.utc).astimezone()
+    day = f"{began:%b} {began.day} {began:%H:%M}"
+    report = json.loads(recede_command("replay", "--json").stdout)
+    names = [one["name"] for one in report["histories"]]
+    assert names == [f"git-sync, {day}", f"other, {day}, 77aa.jsonl", f"other, {day}, 77ab.jsonl"]
+    assert f"git-sync, {day}" in recede_command("replay", "--html", "-").stdout.decode()
+    put(home / ".claude/projects/b/x.jsonl", claude_log(20, name="x"))
+    names = [one["name"] for one in json.loads(recede_command("replay", "--json").stdout)["histories"]]
+    assert names[-1] == f"Go., {day}", "its first words, since no folder is known"
+    path = home / ".claude/projects/a/77aa.jsonl"
+    [one] = json.loads(recede_command("replay", path, "--json").stdout)["histories"]
+    assert one["name"] == "77aa.jsonl", "a file that was named"

@@ -149,7 +149,12 @@ def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> st
 
 def session_as_json(session: Session, elongation: float) -> dict[str, Any]:
     report = costs_as_json(compare_costs([session.replay], elongation))
-    return {**report, "quoted": quoted_shares([session.replay]), "misses": misses_as_json(session)}
+    return {
+        "name": session.name,
+        **report,
+        "quoted": quoted_shares([session.replay]),
+        "misses": misses_as_json(session),
+    }
 
 
 def costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:

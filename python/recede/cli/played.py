@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -11,7 +14,7 @@ import click
 from recede._errors import printable
 from recede.cli.files import InputHistory
 from recede.cli.many import Failure, named, over, short_names
-from recede.cli.sessions import Chosen, Reading
+from recede.cli.sessions import Chosen, Reading, project_of
 from recede.cli.tables import middle
 from recede.costs import (
     CURVE_WINDOWS,
@@ -80,6 +83,7 @@ class Session(NamedTuple):
     tools: Mapping[str, ToolReport]
     log: Logged | None = None  # None where the file is no log
     is_flat: bool = False  # whether prices were given, at which the logged tokens are not paid
+    title: str = ""  # its project or first words, and when it began; empty where no time is logged
 
     @property
     def requests(self) -> int:
@@ -222,12 +226,43 @@ def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:
     ]
     shown = [(one, session) for one, session in done if session and session.results >= plan.asked.settings.min_results]
     names = short_names([session.name for _, session in shown])  # the parts of their paths that differ
+    of_agents = {file.path for file in files if file.is_of_agent}
+    titles = Counter(session.title for _, session in shown)
+    for number, (history, session) in enumerate(shown):
+        if history.path in of_agents and session.title:
+            names[number] = session.title if titles[session.title] == 1 else f"{session.title}, {names[number]}"
     renamed = [(one, session._replace(name=name)) for (one, session), name in zip(shown, names, strict=True)]
     return Played(done, renamed, failed)
 
 
+_TITLE_WORDS, _TITLE_LETTERS = 5, 30
+
+
+def _said_first(history: InputHistory) -> str:
+    content = next((one.get("content") for one in history.parsed() if one.get("role") == "user"), "")
+    texts = (
+        [content] if isinstance(content, str) else [one.get("text") for one in content or () if isinstance(one, dict)]
+    )
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def _title(history: InputHistory, log: Logged) -> str:
+    """Name a session of an agent by its project, else by its first words, and by when it began."""
+    if not log.times:
+        return ""
+    try:
+        project = Path(project_of(Path(history.path))).name
+    except OSError:
+        project = ""
+    if not project:
+        project = middle(" ".join(_said_first(history).split()[:_TITLE_WORDS]), _TITLE_LETTERS)
+    began = datetime.fromtimestamp(min(log.times))
+    return ", ".join(filter(None, [project, f"{began:%b} {began.day} {began:%H:%M}"]))
+
+
 def _session(plan: Plan, history: InputHistory) -> Session:
     transcript, log, price, settings = history.session, None, plan.asked.price, plan.asked.settings
+    title = ""
     policies = tuple(dict.fromkeys((*plan.policies, *plan.besides)))
     how = {name: getattr(settings, name) for name in ("system_chars", "summary_chars")}
     how |= {"summary_prices": price.summary_prices, "cache": price.cache, "with_misses": True}
@@ -236,13 +271,14 @@ def _session(plan: Plan, history: InputHistory) -> Session:
         replayed = history.run(lambda data: replay_json(data, policies, **how))
     else:
         log = logged(transcript, plan.asked.own_prices, is_checked=plan.asked.check)
+        title = _title(history, log)
         if transcript.format == "claude_code":
             log = log._replace(plan=plan.claude_plan)
         prices = log.prices if price.prices is None else log.prices._replace(prices=price.prices, unpriced=())
         how |= {"prices": prices, "with_misses": transcript.has_texts, "pauses": settings.pauses}
         replayed = replay_transcript(transcript, policies, **how)
     raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
-    return Session(named(history), history.format, replayed, raw.tools, log, is_flat=price.prices is not None)
+    return Session(named(history), history.format, replayed, raw.tools, log, price.prices is not None, title)
 
 
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:

@@ -106,6 +106,7 @@ class Chosen(NamedTuple):
 
     path: str
     is_named: bool
+    is_of_agent: bool = False  # whether it was found in the usual place of an agent
 
 
 def usual_places() -> list[Place]:
@@ -172,7 +173,7 @@ def chosen(files: Sequence[str], since: float | None = None, project: str | None
         paths = sorted({path for pattern in place.patterns for path in place.folder.glob(pattern)})
         # A named pipe that nobody writes to is waited for, a device has no end.
         paths = [path for path in paths if path.is_file() or path.is_dir()]
-        found += (Chosen(str(path), False) for path in paths if is_wanted(path, place.folder))
+        found += (Chosen(str(path), False, True) for path in paths if is_wanted(path, place.folder))
     if found:
         return found
     if files:
@@ -214,7 +215,7 @@ def _filter(since: float | None, project: str | None) -> Callable[[Path, Path], 
             if wanted is None:
                 return True
             inner = str(path.relative_to(root))
-            return wanted in _encoded(inner) or f"{digest}{os.sep}" in inner or wanted in _encoded(_project_of(path))
+            return wanted in _encoded(inner) or f"{digest}{os.sep}" in inner or wanted in _encoded(project_of(path))
         except OSError:
             return since is None and wanted is None  # reading it says why
 
@@ -232,7 +233,7 @@ def _encoded(path: str) -> str:
     return re.sub(r"[^a-z0-9]", "-", path.lower())
 
 
-def _project_of(path: Path) -> str:
+def project_of(path: Path) -> str:
     """The folder in which a session was held, as it says itself or a file beside it."""
     if path.is_dir():
         return ""
