@@ -130,6 +130,14 @@ impl Events {
         Events { sent, ..Events::default() }
     }
 
+    /// The same, with a digest that no view has.
+    pub(crate) fn voided(mut self) -> Self {
+        for sent in &mut self.sent {
+            sent.digest = u64::MAX;
+        }
+        self
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = Event> {
         let sent = self.sent.iter().map(|sent| Event::Sent(*sent));
         self.others.iter().cloned().chain(sent)

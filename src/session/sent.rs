@@ -84,9 +84,10 @@ impl Session {
         }
     }
 
-    /// Takes over what another session of the first messages has sent, before any is appended.
-    pub(crate) fn take_sent(&mut self, sent: Events) {
-        self.events = sent;
+    /// Takes over what another session of the first messages has sent, before any is appended. What was sent behind another system
+    /// prompt or other tools `is_void`.
+    pub(crate) fn take_sent(&mut self, sent: Events, is_void: bool) {
+        self.events = if is_void { sent.voided() } else { sent };
     }
 
     /// What it has sent in requests of at most so many messages.

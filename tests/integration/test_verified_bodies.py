@@ -6,6 +6,7 @@ ledger, requests that are sent again, branches, questions for a count.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Iterator
@@ -83,10 +84,43 @@ def of_http(state: Path, **options: Any) -> Iterator[Send]:
     masker.close()
 
 
+@contextlib.contextmanager
+def of_wrap(state: Path, **options: Any) -> Iterator[Send]:
+    wire = Wire()
+    with recording(wire) as upstream:
+        client = anthropic.Anthropic(api_key="none", base_url=upstream.url, max_retries=0)
+        wrapped = recede.wrap(client, **options)
+
+        def send(body: Body, headers: Headers) -> Body:
+            wrapped.messages.create(**body, extra_headers=headers)
+            return wire.body
+
+        with client:
+            yield send
+
+
+@contextlib.contextmanager
+def of_async_wrap(state: Path, **options: Any) -> Iterator[Send]:
+    wire = Wire()
+    loop = asyncio.new_event_loop()
+    with recording(wire) as upstream, contextlib.closing(loop):
+        client = anthropic.AsyncAnthropic(api_key="none", base_url=upstream.url, max_retries=0)
+        wrapped = recede.wrap(client, **options)
+
+        def send(body: Body, headers: Headers) -> Body:
+            loop.run_until_complete(wrapped.messages.create(**body, extra_headers=headers))
+            return wire.body
+
+        yield send
+        loop.run_until_complete(client.close())
+
+
 DOORS: dict[str, Callable[..., contextlib.AbstractContextManager[Send]]] = {
     "RequestMasker": of_masker,
     "proxy": of_proxy,
     "HTTP client": of_http,
+    "wrap": of_wrap,
+    "async wrap": of_async_wrap,
 }
 
 
@@ -130,6 +164,15 @@ class Loop:
 
     def close(self) -> None:
         self._open.close()
+
+
+def test_provider_that_is_given_to_wrap_leaves_the_rule_to_the_model(tmp_path: Path) -> None:
+    loop = Loop(of_wrap, tmp_path)
+    loop.open(provider="openai")
+    for number in range(30):
+        loop.turn(number)
+    loop.close()
+    assert 4 <= max(loop.kept[12:]) < 25, loop.kept
 
 
 def plain(loop: Loop, number: int) -> None:
@@ -225,10 +268,14 @@ WAYS: dict[str, Callable[[Loop, int], None]] = {
         *(with_a_moving_mark, sent_again, branched),
     )
 }
+OF_MEMORY = ("plain", "switched", "other_tools", "other_prompt", "with_nonce", "with_a_moving_mark", "branched")
+"""The ways of a door whose memory ends with it, and which takes what it does not remember as reduced."""
+QUICK = ("lost", "other_tools")
 ALL_DOORS = [
-    pytest.param(door, way, marks=[] if door == "RequestMasker" or way == "lost" else [pytest.mark.slow])
+    pytest.param(door, way, marks=[] if door == "RequestMasker" or way in QUICK else [pytest.mark.slow])
     for door in DOORS
     for way in WAYS
+    if "wrap" not in door or way in OF_MEMORY
 ]
 
 

@@ -11,24 +11,9 @@ ALL = ("*",)
 SUMMARY = ("* summarizer",)
 LIMIT = ("reduce tight", "History tight")  # these doors hide turns over a limit
 HIDES = (*SUMMARY, *LIMIT)
-WRAP_SUMMARY = ("wrap summarizer",)
 
 KNOWN: dict[str, dict[str, Ways]] = {
     "Append-only: models that verify their reasoning": {
-        **dict.fromkeys(
-            (
-                "Fable 5.2",
-                "an account of today",
-                "interleaved, an account of today",
-                "drop_block",
-                "error",
-                "two models",
-                "batches",
-                "count_tokens",
-                "fallback",
-            ),
-            WRAP_SUMMARY,
-        ),
         **dict.fromkeys(("Responses: GPT-6.2", "Responses: a downgrade"), ALL),
     },
     "Summaries that can be trusted": {

@@ -170,6 +170,7 @@ class ConversationFinder(Generic[_M]):
         static: int | None = None,
         summary: tuple[Any, int] = (None, 0),
         if_served: Provider | None = None,
+        around: str | None = None,
         *,
         is_sent: bool = False,
     ) -> KnownConversation:
@@ -199,6 +200,10 @@ class ConversationFinder(Generic[_M]):
         elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
             conversation = self._again(conversation, same, conversation.options, static)
             same, marked = 0, []
+        if around is not None and conversation.around not in (None, around):  # no earlier reasoning is bound to this
+            conversation = self._again(conversation, same, conversation.options, conversation.static, is_void=True)
+            same, marked = 0, []
+        conversation.around = around or conversation.around
         try:
             added = conversation.sync(given, same, marked, (*summary, is_sent))
         except BaseException:
@@ -243,12 +248,18 @@ class ConversationFinder(Generic[_M]):
         self._calls["continued" if same == len(best.known.messages) else "rewound"] += 1
         return best, same, marked
 
-    def _again(self, known: KnownConversation, same: int, options: Mapping[str, Any], static: int) -> KnownConversation:
-        """Begin a known conversation anew with other options, of which so many messages are the same."""
+    def _again(
+        self, known: KnownConversation, same: int, options: Mapping[str, Any], static: int, *, is_void: bool = False
+    ) -> KnownConversation:
+        """Begin a known conversation anew with other options, of which so many messages are the same.
+
+        If `is_void`, no reasoning so far is sent again.
+        """
         self._remembered.forget(known)
         new = self._new(known.key, None, static, options)
-        new.session.take_sent(known.session, same)
+        new.session.take_sent(known.session, same, is_void)
         new.uncached, new.served_at, new.around_chars = known.uncached, known.served_at, known.around_chars
+        new.around = known.around
         return self._remembered.add(new)
 
     def _new(

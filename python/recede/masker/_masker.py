@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
+from recede._bodies import said_around
 from recede._errors import no_such, without_text
 from recede._off import is_off
 from recede._steps import drive, drive_async
@@ -16,7 +17,7 @@ from recede._usage import shows_cache
 from recede.masker._conversation import KnownConversation
 from recede.masker._facts import NEEDS, AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
-from recede.providers import checked_provider, has_entries, provider_of_model, rounded_static
+from recede.providers import checked_provider, has_entries, model_verifies, provider_of_model, rounded_static
 from recede.reduction._counting import OVER_LIMIT, approx_tokens, static_cost
 from recede.reduction._input import automatic_mark
 from recede.reduction._kinds import FLAG, optional_function, whole_number
@@ -188,6 +189,10 @@ class Masker(ConversationFinder[_M]):
             provider = checked_provider("provider", provider)
         elif request is not None and self._options.get("provider", "auto") == "auto":
             provider = provider_of_model(request.get("model"))
+        around = said_around(request) if request is not None and model_verifies(request.get("model")) else None
+        own = self._options.get("provider", "auto")
+        if provider is None and around is not None and own != "auto":  # it is the model's rule, whoever serves it
+            provider = checked_provider("provider", own)._replace(verifies_reasoning=True)
         if_served = None if provider is None or if_served is None else checked_provider("if_served", if_served)
         static, around_chars = 0, 0 if if_served is None else static_cost(request or {}, None)
         if request is not None and self._has_limits:
@@ -206,7 +211,7 @@ class Masker(ConversationFinder[_M]):
                 conversation.note_uncached(around_chars)
             return conversation.new_moves(), self._view(conversation, marks_elsewhere, request or {})
 
-        moves, view = yield from self._steps(messages, shown, provider, static, if_served, is_sent=True)
+        moves, view = yield from self._steps(messages, shown, provider, static, if_served, around, is_sent=True)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
         return view
@@ -218,6 +223,7 @@ class Masker(ConversationFinder[_M]):
         provider: Provider | None = None,
         static: int | None = None,
         if_served: Provider | None = None,
+        around: str | None = None,
         *,
         is_sent: bool = False,
     ) -> Steps[_T]:
@@ -228,7 +234,7 @@ class Masker(ConversationFinder[_M]):
         summary: tuple[Any, int] = (None, 0)
         while True:
             with self._lock:
-                conversation = self._synced(messages, provider, static, summary, if_served, is_sent=is_sent)
+                conversation = self._synced(messages, provider, static, summary, if_served, around, is_sent=is_sent)
                 asked = conversation.asked
                 if asked is None:
                     return result(conversation)

@@ -89,12 +89,13 @@ impl PyFactsSession {
         })
     }
 
-    /// Takes over what another session has sent of the first messages, with another policy, before any is appended.
-    fn take_sent(&self, py: Python<'_>, other: &PyFactsSession, messages: usize) -> PyResult<()> {
+    /// Takes over what another session has sent of the first messages, with another policy, before any is appended; it `is_void` where
+    /// something else was around it.
+    fn take_sent(&self, py: Python<'_>, other: &PyFactsSession, messages: usize, is_void: bool) -> PyResult<()> {
         guarded(|| {
             let sent = other.shared.change(py, |session, _| Ok(session.sent_until(messages)))?;
             self.shared.change(py, |session, _| {
-                session.take_sent(sent);
+                session.take_sent(sent, is_void);
                 Ok(())
             })
         })
