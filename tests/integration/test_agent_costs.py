@@ -73,4 +73,5 @@ def test_60_calls_at_a_maker_cost_little_more_than_raw_at_worst(name: str, tmp_p
     model = body.get("model") or raw.model.requests[-1].target.rpartition("/")[2].partition(":")[0]
     agent = setup.command[0]
     ROWS.append(f"| {agent} {_version(agent)} | `{setup.host}` | `{model}` | {cost:.2f} | {worst:.2f} |")
-    assert cost <= 1.0 and worst <= 1.1 + 0.01
+    # Where no mask pays, times and ids in both runs differ.
+    assert cost <= 1.001 and worst <= 1.1 + 0.01

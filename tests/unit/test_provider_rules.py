@@ -354,6 +354,7 @@ def test_each_rule_is_tried() -> None:
         a(GO, system("x"), system("y"), assistant("z"), GO, system("w")),
         a(GO, assistant([OPEN, FOUND]), system("x"), assistant("y"), GO),
         a({"role": "system", "content": [], "output_config": {"effort": "low"}}, GO),
+        a(marked(1, ttl="1h", scope="global")),
         a(GO, assistant([{"type": f"{LATER}block"}]), GO),
         r(function_call_output("1", "x"), previous_response_id="resp_1"),
         r(GO, {"type": "compaction_trigger"}),

@@ -167,7 +167,8 @@ def at_most_four_marks(request: Request) -> None:
     demand(len(marks) <= MOST_MARKS, f"A maximum of 4 blocks with cache_control may be provided. Found {len(marks)}.")
     for mark in marks:
         is_mark = mark.get("type") == "ephemeral" and mark.get("ttl", "5m") in ("5m", "1h")
-        demand(is_mark and not set(mark) - {"type", "ttl"}, "cache_control: Input tag does not match")
+        # Claude Code shares the cache of what all its users send: `scope`, of a beta.
+        demand(is_mark and not set(mark) - {"type", "ttl", "scope"}, "cache_control: Input tag does not match")
 
 
 @check
