@@ -67,10 +67,13 @@ pub(super) struct Kept {
 impl State {
     /// Hides messages of a view that does not fit, even after this step; None if nothing helps.
     pub(super) fn hide(&self, context: PlanContext, end: usize, max: usize, exhausted: Step) -> Option<Step> {
+        let mut filling = Filling::of(self, context, end, max, &exhausted, context.outline.alternates_roles())?;
         if self.unseen_cost(context, end, &exhausted) > max {
-            return None; // what would be hidden for it has fitted before
+            // It is sent whole, the task and a summary too, and all else gives way.
+            let is_seen = |message: usize| message < filling.first_unseen;
+            filling.task.retain(|(message, _)| is_seen(*message));
+            filling.earlier.retain(|message| is_seen(*message));
         }
-        let filling = Filling::of(self, context, end, max, &exhausted, context.outline.alternates_roles())?;
         let mut kept = filling.keep_set();
         let mut room = filling.room(&kept);
         filling.keep_words(&mut kept, &mut room);

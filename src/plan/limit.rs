@@ -84,8 +84,8 @@ impl State {
         Step { boundary: self.rule.boundary, ..Step::at_rest(self.sums.cost) }
     }
 
-    /// The first of these whose view fits: a move past the window, cuts besides the own step, the furthest move with cuts. Else that
-    /// hides messages, or a door that drops nothing has the cuts.
+    /// The first of these whose view fits: a move past the window, cuts besides the own step, the furthest move with cuts. Else that,
+    /// the smallest view of masks and cuts; a door that reduces hides messages besides.
     fn forced(&self, context: PlanContext, end: usize, max: usize, own: &Step) -> Step {
         let fits = |step: &Step| step.cost <= max;
         let furthest = self.step_of(context, self.forced_move(context, end, max - max / 4), vec![]);
@@ -108,8 +108,7 @@ impl State {
                 let least = hidden.unwrap_or(Step { is_over: true, ..exhausted });
                 Step { is_least: least.is_over, ..least }
             }
-            Goal::Reduce => Step { is_over: true, ..exhausted },
-            _ => Step { is_over: true, ..cut },
+            _ => Step { is_over: true, ..exhausted },
         }
     }
 

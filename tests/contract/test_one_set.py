@@ -50,7 +50,7 @@ CHANGES: dict[str, tuple[dict[str, Any], Any]] = {
     "max_input_tokens": (SLIDING, 1_500),
     "max_result_chars": (SLIDING, 400),
     "placeholder": (SLIDING, "[{tool} said {chars}]"),
-    "token_counter": ({**SLIDING, "max_input_tokens": 1_500}, len),
+    "token_counter": ({**SLIDING, "max_input_tokens": 6_000}, len),
 }
 
 

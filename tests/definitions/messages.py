@@ -124,6 +124,9 @@ class Messages:
     def has_results(self) -> bool:
         return bool(self._observations())
 
+    def is_within_limit(self) -> bool:
+        return not self.policy.is_limit or self.facts.fits(self.plan)
+
     def is_unrecognized(self) -> bool:
         return not self.policy.is_off and self.facts.outline.is_unrecognized
 

@@ -26,7 +26,7 @@ SHAPES = ("anthropic", "chat", "responses")
 DOORS = ("wrap", "proxy")
 TURNS = 28
 PROMPT = "Be brief. " * 1_200
-SAID = "a request is over max_input_tokens although old results are masked"
+SAID = "a request is over max_input_tokens although all that may be masked or cut is"
 
 
 def observed(number: int) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from children import recede_command
+from everywhere import DOORS, Result, Step, shown_in
 
 import recede
 from recede._report import OverLimit
 from recede.masker import Masker
 from recede.proxy import RequestMasker
-from support import ROOT, call, result, turns, user
+from support import ROOT, assistant, call, result, turns, user
 
 History = list[dict[str, Any]]
 
@@ -136,3 +137,54 @@ def test_system_messages_over_the_limit_still_hide_what_is_older() -> None:
         assert view.messages.count(REMINDER) == count
         assert view.dropped_count > count
         assert view.chars_after <= (systems + 600) * 5 / 4
+
+
+# Where nothing fits
+
+
+@pytest.mark.parametrize(
+    ("door", "shape"), [(name, one) for name in ("Masker", "RequestMasker") for one in DOORS[name][1]]
+)
+def test_a_door_that_masks_sends_the_smallest_view_where_nothing_fits(door: str, shape: str) -> None:
+    made = [Step("I look. " * 60, (Result(n, "run", f"<r{n}> " + "x" * 3_000, False),)) for n in range(30)]
+    requests = [*DOORS[door][0](made, shape, {"max_input_tokens": 2_000})]
+    shown = shown_in(requests[-1].view)
+    assert [n for n in range(30) if f"<r{n}>" in shown] == [29]
+    assert len(requests[-1].view) == len(requests[-1].history)
+
+
+def test_that_nothing_fits_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    history, masker, messages = recede.History(max_input_tokens=500), Masker(max_input_tokens=500), reminded(9)
+    for message in messages:
+        history.append(message)
+        history.view()
+    assert caplog.text.count("masked, cut or hidden is: its smallest view is sent") == 1
+    for end in range(1, len(messages)):
+        masker.view(messages[:end])
+    assert caplog.text.count("masked or cut is: its smallest view is sent") == 1
+    assert len(caplog.records) == 2
+
+
+OLDER = [user("Fix the test, and never push."), *turns(30, chars=300), assistant("Done.")]
+
+
+@pytest.mark.parametrize("limit", [2_000, 2_027])
+def test_older_messages_go_first_where_the_newest_alone_is_over_the_limit(limit: int) -> None:
+    messages, before = [*OLDER, user("p" * 8_112)], 0
+    for _ in range(4):  # try again
+        view = recede.reduce(messages, max_input_tokens=limit)
+        history = recede.History(max_input_tokens=limit)
+        history.extend(messages)
+        assert view.within_limit is False
+        assert view.messages == [OLDER[0], *messages[len(OLDER) :]] == history.view()
+        assert not before or view.chars_after == before + len("try again")
+        before = view.chars_after
+        messages.append(user("try again"))
+
+
+@pytest.mark.parametrize("before", [[], [assistant("Hello.")]])
+def test_a_first_message_over_the_limit_is_sent_whole(before: History) -> None:
+    for content in ("t" * 9_000, [{"type": "text", "text": "t" * 9_000}]):
+        view = recede.reduce([*before, user(content)], max_input_tokens=2_000)
+        assert view.messages[-1] == user(content)
+        assert view.within_limit is False

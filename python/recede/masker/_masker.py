@@ -18,7 +18,7 @@ from recede.masker._conversation import KnownConversation
 from recede.masker._facts import NEEDS, AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
 from recede.providers import checked_provider, has_entries, model_verifies, provider_of_model, rounded_static
-from recede.reduction._counting import OVER_LIMIT, approx_tokens, static_cost
+from recede.reduction._counting import MASKED, OVER_LIMIT, approx_tokens, static_cost
 from recede.reduction._input import automatic_mark
 from recede.reduction._kinds import FLAG, optional_function, whole_number
 from recede.reduction._masks import Masks, report_move
@@ -206,7 +206,7 @@ class Masker(ConversationFinder[_M]):
             self._without_results.note(messages.__len__, lambda: session.place(1) is not None)
             if not conversation.update.within_limit and not self._was_over:
                 self._was_over = True
-                _log.warning("%s", OVER_LIMIT)
+                _log.warning("%s", OVER_LIMIT.format(MASKED))
             if if_served is not None:
                 conversation.note_uncached(around_chars)
             return conversation.new_moves(), self._view(conversation, marks_elsewhere, request or {})

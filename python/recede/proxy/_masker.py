@@ -24,7 +24,7 @@ from recede.proxy._ledger import ColdRequests, Known
 from recede.proxy._routes import Route, model_of, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
-from recede.reduction._counting import OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
+from recede.reduction._counting import MASKED, OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import IS_OFF, image_chars_of, own_policy, refuse_unknown
@@ -369,7 +369,7 @@ class RequestMasker:
             return MaskedRequest(done.json if changed else body, changed=changed)
         if done.within_limit is False and not self._was_over:
             self._was_over = True
-            _log.warning("%s", OVER_LIMIT)
+            _log.warning("%s", OVER_LIMIT.format(MASKED))
         if not route.is_counted:
             self._without_results.note(lambda: len(history_of(plain)), lambda: bool(done.tools))
         moves = done.boundary_moves

@@ -125,9 +125,14 @@ def count_tokens(counter: TokenCounter, text: str) -> int:
     return min(tokens, _MAX_TOKENS)
 
 
-OVER_LIMIT = (
-    "a request is over max_input_tokens although old results are masked and long ones cut: it is sent; only "
-    "recede.reduce and recede.History drop messages, or the compaction of the framework or agent"
+OVER_LIMIT = "a request is over max_input_tokens although {}"
+MASKED = (
+    "all that may be masked or cut is: its smallest view is sent; only recede.reduce and recede.History drop messages, "
+    "or the compaction of the framework or agent"
+)
+LEAST = (
+    "all that may be masked, cut or hidden is: its smallest view is sent; what is left is system messages, a part of "
+    "the task, and what no request has shown"
 )
 
 _FIELDS = ("system", "instructions", "systemInstruction", "system_instruction", "tools", "toolConfig", "functions")

@@ -12,7 +12,7 @@ from recede._bodies import loads
 from recede._errors import StoreError, TranscriptError
 from recede._steps import drive
 from recede._summarizer import Asking, Steps
-from recede.reduction._counting import costs_of, counted, cut_costs
+from recede.reduction._counting import LEAST, OVER_LIMIT, costs_of, counted, cut_costs
 from recede.reduction._exchange import CountRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._masks import report_move
@@ -119,6 +119,7 @@ class LiveSession:
         self._known: KnownMessages | None = None  # what `sync` was given last
         self._own_mark: tuple[bytes, int] | None = None
         self._without_results = RequestsWithoutResults()
+        self._was_over = False  # which is said once
         self._unread: Any = None  # a store whose messages must be appended to the session again
         self.core = _engine.engine.Session(
             options.policy,
@@ -224,6 +225,9 @@ class LiveSession:
         self.callbacks.report_moves((yield from self._plan_view()))
         self._without_results.read(self.core.is_unrecognized(), lambda: [*map(self.message, range(len(self.core)))])
         self._without_results.note(self.core.__len__, self.core.has_results)
+        if not self._was_over and not self.core.is_within_limit():
+            self._was_over = True
+            _log.warning("%s", OVER_LIMIT.format(LEAST))
         self.callbacks.is_loading = False
         self.viewed = len(self.core)
         self.callbacks.report_view(self.core)

@@ -249,6 +249,11 @@ impl PySession {
 
     // Views
 
+    /// Whether the view is within the limit, if there is one.
+    fn is_within_limit(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| Ok(self.shared.look(py, Session::is_within_limit)))
+    }
+
     /// Makes the view current. Returns the new moves of the boundary; or a `SummaryRequest`, to be called again with a summary; or a
     /// `CountRequest`, to be called again with each text and its costs. With a mark, the last block of each view has that, no other is
     /// sent but those at the boundary, and this many are around the messages.

@@ -134,8 +134,9 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
     answers = [index for index in range(end) if outline.messages[index].is_agent_made]
     first_unseen = answers[-1] + 1 if answers else 0
     unseen = [index for index in shown if index >= first_unseen]
-    if policy.is_limit and cost(unseen) > limit:
-        return None  # what would be hidden for it has fitted before
+    if policy.is_limit and cost(unseen) > limit:  # it is sent whole, the task and a summary too
+        task, earlier = [index for index in task if index < first_unseen], [i for i in earlier if i < first_unseen]
+        apart = {*earlier, *task}
     refused = apart | before.messages
     ties = [{outline.results[place].message for place in group} for group in fold.references.groups]
 

@@ -58,7 +58,7 @@ def force(fold: Fold, limit: int, own: Masks) -> tuple[Masks, Masks, bool]:
     all_cuts = _cuts(fold, limit, furthest)
     if cost_with(fold, {**all_cuts, **furthest}) <= limit:
         return furthest, all_cuts, False
-    return (furthest, all_cuts, True) if fold.facts.policy.goal == "reduce" else (own, cuts, True)
+    return furthest, all_cuts, True
 
 
 def _moves(fold: Fold) -> list[Masks]:
