@@ -129,6 +129,9 @@ def test_four_agents_have_the_four_answers_within_fifteen_lines(four: Path) -> N
     assert [line.split("   ")[-1].strip() for line in typed[1:3]] == ["recede proxy -- codex", "recede proxy -- gemini"]
     assert typed[3].split() == "OpenHands recede proxy and set its base URL to that address".split()
     assert found.index(typed[3]) < 15
+    page = recede_command("replay", "--html", "-").stdout.decode()
+    for command in ("recede proxy -- claude", "recede proxy -- gemini", "recede proxy"):
+        assert f"<code>{command}</code>" in page
 
 
 def test_the_amounts_are_shares_of_what_was_paid(home: Path) -> None:

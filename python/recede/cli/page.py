@@ -17,7 +17,7 @@ from typing import NamedTuple
 from recede._errors import printable
 from recede.cli.notices import counted
 from recede.cli.played import Session
-from recede.cli.screen import Asked, screen
+from recede.cli.screen import Asked, advised_for, screen
 from recede.cli.tables import compact, gain, money, tenths
 from recede.costs import ReplayedTurn
 
@@ -37,9 +37,11 @@ def page(sessions: Sequence[Session], asked: Asked) -> str:
         '<meta name="generator" content="recede replay">\n'
         f"<title>{_TITLE}</title>\n<style>\n{_STYLE.read_text('utf-8')}</style>\n"
     )
+    typed = (one.line for summarizes in (True, False) for one in advised_for(sessions, asked, summarizes=summarizes))
+    commands = sorted(set(typed), key=len, reverse=True)
     body = [
         element("h1", _TITLE),
-        element("div", *_blocks(screen(sessions, asked._replace(names_html=False))), class_="screen"),
+        element("div", *_blocks(screen(sessions, asked._replace(names_html=False)), commands), class_="screen"),
         *(element("section", element("h2", text(title)), *parts) for title, parts in _sections(sessions, asked)),
         element(
             "footer",
@@ -53,15 +55,27 @@ def page(sessions: Sequence[Session], asked: Asked) -> str:
     )
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[str]:
+def _blocks(lines: Sequence[str], commands: Sequence[str]) -> Iterator[str]:
     """The lines of the screen as markup: a table for each block of lines in columns, a paragraph for others."""
     for is_line, some in groupby(lines, key=bool):
         block = list(some)
         if is_line and block[0].startswith(" "):
-            rows = (element("tr", *(element("td", text(cell, keep="\n")) for cell in row)) for row in _rows(block))
+            rows = (element("tr", *(element("td", _cell(cell, commands)) for cell in row)) for row in _rows(block))
             yield element("table", *rows)
         elif is_line:
             yield element("p", text(" ".join(block)))
+
+
+def _cell(words: str, commands: Sequence[str]) -> str:
+    """A cell as markup; a command stands at the end of a line, or before a note in a column of its own."""
+    lines = []
+    for line in words.split("\n"):
+        found = (re.search(rf"(?:^|  ){re.escape(one)}(?=$|   )", line) for one in commands)
+        pairs = zip(commands, found, strict=True)
+        start, end = next(((match.end() - len(one), match.end()) for one, match in pairs if match), (0, 0))
+        code = element("code", text(line[start:end])) if end else ""
+        lines.append(text(line[:start]) + code + text(line[end:]))
+    return "\n".join(lines)
 
 
 def _rows(block: Sequence[str]) -> list[list[str]]:

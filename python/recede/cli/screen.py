@@ -294,14 +294,15 @@ def _saved_by(sessions: Sequence[Session], asked: Asked, *, in_tokens: bool) -> 
 def _to_type(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
     """Lines on which window to take, and how to get the saving, for each origin of the sessions that have requests."""
     said = f"  window     {asked.window} saves most for each quotation ({asked.typed('--curve')})"
-    advised = _advised(sessions, asked)
+    advised = advised_for(sessions, asked)
     lines = [*([] if asked.window is None else [said]), *_listed("to get it", advised)]
     if is_plan and any(one.line.startswith("recede proxy") for one in advised):
         lines.append(f"{'':13}recede proxy was not tried with a subscription")
     return lines
 
 
-def _advised(sessions: Sequence[Session], asked: Asked, *, summarizes: bool = False) -> list[Advice]:
+def advised_for(sessions: Sequence[Session], asked: Asked, *, summarizes: bool = False) -> list[Advice]:
+    """What to type for each origin of these sessions."""
     played = [session for session in sessions if session.requests]
     named = {session.format for session in played if any(session.tools)}
     textual = {session.format for session in played if session.results} - named
@@ -318,7 +319,7 @@ def _listed(label: str, advised: Sequence[Advice]) -> list[str]:
 
 def _summaries(sessions: Sequence[Session], raw: Choice, more: Choice, asked: Asked, room: int) -> list[str]:
     """Lines on how to have summaries, which need an API key, and on what they cost; as many as there is room for."""
-    advised = _advised([session for session in sessions if not session.is_plan], asked, summarizes=True)
+    advised = advised_for([session for session in sessions if not session.is_plan], asked, summarizes=True)
     longer = more.dollars * (1 + asked.elongation)
     said = f"With an API key; {money(more.summaries)} of it is for the model that reads old turns. "
     share = gain(longer, raw.dollars)
