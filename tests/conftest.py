@@ -101,6 +101,7 @@ _WITHOUT_ORACLE = frozenset(
     test_panics
     test_pins_in_sessions
     test_replay
+    test_share_of_window
     test_replay_hybrid
     test_replayed
     test_replayed_summaries

@@ -318,6 +318,16 @@ def provider_of_model(model: Any, served_as: str | None = None) -> Provider | No
     return _of_model(model[:_MOST_CHARS], served_as) if isinstance(model, str) and model else None
 
 
+def window_tokens(provider: Any, model: Any = None) -> int | None:
+    """The window of the model that a `provider` option names, or of this one; None if it is not known."""
+    from recede._models import model_row  # it takes as long to import as the rest
+
+    host = provider.name if isinstance(provider, Provider) else None
+    named = (name[:_MOST_CHARS] for name in (provider, model) if isinstance(name, str) and name)
+    rows = (model_row(name, host=host) for name in named)
+    return next((row.window_tokens for row in rows if row is not None), None)
+
+
 def settled(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options in which the facts of a model stand for its name, so that what is stored keeps them."""
     provider = options.get("provider", "auto")

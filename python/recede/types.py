@@ -90,7 +90,7 @@ class Options(TypedDict, total=False):
     max_overcost: float | None
     cold: bool | Collection[int]
     trigger_tokens: int
-    max_input_tokens: int | None
+    max_input_tokens: int | float | None
     max_result_chars: int | None
     placeholder: str | None
     token_counter: TokenCounter | None

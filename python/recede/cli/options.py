@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from recede.reduction._kinds import BOUNDARY, PROVIDER, TEXTS, WINDOWS, Kind
+from recede.reduction._kinds import BOUNDARY, LIMIT, PROVIDER, TEXTS, WINDOWS, Kind
 from recede.reduction._options import OPTIONS, Option
 
 _NONE = object()  # None as typed; None itself means that nothing was typed
@@ -45,6 +45,8 @@ def _type_of(kind: Kind) -> dict[str, Any]:
         return {"type": _ChoiceOrModel(kind.choices), "metavar": f"[{'|'.join((*kind.choices, 'MODEL'))}]"}
     if kind.choices:
         return {"type": click.Choice(kind.choices)}
+    if kind is LIMIT:
+        return {"type": _Limit(min=int(kind.least)), "metavar": "N"}
     if kind.annotation == "bool":
         return {"is_flag": True}
     if kind.annotation.startswith("int"):
@@ -75,6 +77,18 @@ class Whole(click.IntRange):
 class _WholeOrNone(Whole):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return _NONE if value == "none" else super().convert(value, param, ctx)
+
+
+class _Limit(_WholeOrNone):
+    """A number of tokens, or a share of the model's window."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not re.fullmatch(r"\d*\.\d+", str(value)):
+            return super().convert(value, param, ctx)
+        try:
+            return LIMIT.check("the limit", float(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class _ChoiceOrNumber(click.Choice[str]):

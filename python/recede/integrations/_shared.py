@@ -174,7 +174,10 @@ class Masking:
     ) -> dict[str, Any]:
         """The options of a view, whose model call is running from now on."""
         running.set(messages)
-        request = {name: value or None for name, value in around().items()} if self._has_limits else None
+        fields = around() if self._has_limits else {}
+        request = (
+            {"model": model, **{name: value or None for name, value in fields.items()}} if self._has_limits else None
+        )
         return {"provider": self._provider_of.of(model, url), "request": request}
 
     def _report_usage(

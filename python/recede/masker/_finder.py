@@ -171,16 +171,20 @@ class ConversationFinder(Generic[_M]):
         summary: tuple[Any, int] = (None, 0),
         if_served: Provider | None = None,
         around: str | None = None,
+        limits: Mapping[str, Any] | None = None,
         *,
         is_sent: bool = False,
     ) -> KnownConversation:
-        """The conversation of these messages, brought up to date; where nothing is around them, as in its last view."""
+        """The conversation of these messages, brought up to date; where nothing is around them, as in its last view.
+
+        `limits` are those of the request, where the options name a share of a window.
+        """
         if not isinstance(messages, (list, tuple)):
             raise not_a_list(messages)
         given = list(messages)
         if not given:
-            return self._new(None, provider, static or 0)  # nothing to remember
-        conversation, same, marked = self._found(given, provider)
+            return self._new(None, provider, static or 0, limits=limits)  # nothing to remember
+        conversation, same, marked = self._found(given, provider, limits)
         if if_served is not None and conversation.is_served(len(given)):
             provider = if_served
         # It was counted before its first request, or had no cache until now.
@@ -188,13 +192,13 @@ class ConversationFinder(Generic[_M]):
             not conversation.has_provider
             or (provider.cache != "none" and conversation.options["provider"].cache == "none")
         ):
-            options = {**self._options, "provider": provider}
+            options = {**self._options, "provider": provider, **(limits or {})}
             if conversation.uncached:
                 options.setdefault("cold", conversation.uncached)  # so that the boundary stays
             conversation = self._again(conversation, same, options, conversation.static if static is None else static)
             same, marked = 0, []
         elif provider is not None and (later := with_rule(conversation.options["provider"], provider)) is not None:
-            options = {**conversation.options, "provider": later}
+            options = {**conversation.options, "provider": later, **(limits or {})}
             conversation = self._again(conversation, same, options, conversation.static if static is None else static)
             same, marked = 0, []
         elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
@@ -204,6 +208,10 @@ class ConversationFinder(Generic[_M]):
             conversation = self._again(conversation, same, conversation.options, conversation.static, is_void=True)
             same, marked = 0, []
         conversation.around = around or conversation.around
+        if limits is not None and not limits.items() <= conversation.options.items():
+            options = {**conversation.options, **limits}
+            conversation = self._again(conversation, same, options, conversation.static)
+            same, marked = 0, []
         try:
             added = conversation.sync(given, same, marked, (*summary, is_sent))
         except BaseException:
@@ -222,7 +230,9 @@ class ConversationFinder(Generic[_M]):
         identical, _ = _engine.engine.common_prefix(known, given, lambda old, new: False)
         return bool(identical == len(known))
 
-    def _found(self, messages: list[_M], provider: Provider | None) -> tuple[KnownConversation, int, list[int]]:
+    def _found(
+        self, messages: list[_M], provider: Provider | None, limits: Mapping[str, Any] | None
+    ) -> tuple[KnownConversation, int, list[int]]:
         """The conversation to continue, how many of the messages it knows, and which of these differ in cache marks."""
         for last in islice(self._remembered.newest_first(), 1):
             same, marked = last.known.prefix(messages)
@@ -239,7 +249,7 @@ class ConversationFinder(Generic[_M]):
         best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
         if best is None or same == 0:
             self._calls["begun"] += 1
-            return self._remembered.add(self._new(key, provider)), 0, []
+            return self._remembered.add(self._new(key, provider, limits=limits)), 0, []
         has_masks = len(best.masks) > 0 and best.masks[-1].message_index >= same
         if len(best.known.messages) - same > NEWEST or (self._recalls and has_masks):
             self._calls["forked"] += 1
@@ -263,11 +273,17 @@ class ConversationFinder(Generic[_M]):
         return self._remembered.add(new)
 
     def _new(
-        self, key: Hashable, provider: Provider | None, static: int = 0, options: Mapping[str, Any] | None = None
+        self,
+        key: Hashable,
+        provider: Provider | None,
+        static: int = 0,
+        options: Mapping[str, Any] | None = None,
+        limits: Mapping[str, Any] | None = None,
     ) -> KnownConversation:
         has_provider = provider is not None or (options is not None and options is not self._options)
         if options is None:
             options = self._options if provider is None else {**self._options, "provider": provider}
+            options = options if limits is None else {**options, **limits}
         policy = self._compiled(options, static=static)
         session = _engine.engine.FactsSession(policy)
         known = KnownMessages(self._reader, check=self._check)

@@ -25,6 +25,7 @@ from recede.reduction._masks import Masks, report_move
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
+from recede.reduction._share import in_tokens, is_share, unlimited
 from recede.reduction._signature import takes
 from recede.reduction._unrecognized import RequestsWithoutResults
 from recede.session._stats import Reported
@@ -114,7 +115,7 @@ class Masker(ConversationFinder[_M]):
             FLAG.check(name, flag)
         refuse_unknown(options, _OWN)
         compiled = partial(own_policy, _engine.engine, reduces=False, recall=recall, summarizer=summarizer)
-        compiled(options)  # raises
+        compiled(unlimited(options))  # raises
         reader = DictReader() if adapter is None else AdapterReader(adapter)
         self._asking = None if summarizer is None else Asking(summarizer, "await aview or amasks")
         if self._asking is not None and reader.summary is None:
@@ -200,6 +201,16 @@ class Masker(ConversationFinder[_M]):
         elif request is not None and has_entries(provider or self._options.get("provider", "auto")):
             static = rounded_static(static_cost(request, None))
 
+        limits = None
+        if is_share(self._options):
+            whose = (
+                self._options
+                if self._options.get("provider", "auto") != "auto"
+                else {**self._options, "provider": provider}
+            )
+            limited = in_tokens(whose, (request or {}).get("model"), is_request=request is not None)
+            limits = {name: limited.get(name, 0) for name in ("max_input_tokens", "trigger_tokens")}
+
         def shown(conversation: KnownConversation) -> tuple[list[BoundaryMove], list[_M]]:
             session = conversation.session
             self._without_results.read(session.is_unrecognized(), messages.copy)
@@ -211,7 +222,8 @@ class Masker(ConversationFinder[_M]):
                 conversation.note_uncached(around_chars)
             return conversation.new_moves(), self._view(conversation, marks_elsewhere, request or {})
 
-        moves, view = yield from self._steps(messages, shown, provider, static, if_served, around, is_sent=True)
+        so_given = provider, static, if_served, around, limits
+        moves, view = yield from self._steps(messages, shown, *so_given, is_sent=True)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
         return view
@@ -224,6 +236,7 @@ class Masker(ConversationFinder[_M]):
         static: int | None = None,
         if_served: Provider | None = None,
         around: str | None = None,
+        limits: Mapping[str, Any] | None = None,
         *,
         is_sent: bool = False,
     ) -> Steps[_T]:
@@ -234,7 +247,8 @@ class Masker(ConversationFinder[_M]):
         summary: tuple[Any, int] = (None, 0)
         while True:
             with self._lock:
-                conversation = self._synced(messages, provider, static, summary, if_served, around, is_sent=is_sent)
+                so_given = provider, static, summary, if_served, around, limits
+                conversation = self._synced(messages, *so_given, is_sent=is_sent)
                 asked = conversation.asked
                 if asked is None:
                     return result(conversation)

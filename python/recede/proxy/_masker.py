@@ -28,6 +28,7 @@ from recede.reduction._counting import MASKED, OVER_LIMIT, all_costs, counted, h
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import IS_OFF, image_chars_of, own_policy, refuse_unknown
+from recede.reduction._share import in_tokens, unlimited
 from recede.reduction._signature import takes
 from recede.reduction._unrecognized import RequestsWithoutResults
 
@@ -177,7 +178,7 @@ class RequestMasker:
         for name in self._hosts.values():
             checked_provider("hosts", name)
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
-        self._policies: dict[tuple[Provider, int, str | None, bool], Any] = {}
+        self._policies: dict[tuple[Provider, int, str | None, bool, int | None], Any] = {}
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
@@ -348,7 +349,9 @@ class RequestMasker:
         if keys:
             noted = zip(points, known.views, strict=True)
             request.judge_by([(end, [*views]) for (end, _), views in noted if views])
-        policy = self._policy(provider, static, agent, route.provider, is_off)
+        whose_window = self._options if self._own is not None else {**self._options, "provider": provider}
+        limited = in_tokens(whose_window, model, is_request=True)
+        policy = self._policy(provider, static, agent, route.provider, is_off, limited)
         asked: AskedSummary | None = None
         is_new = False
         if self._summaries is None or is_off:
@@ -474,9 +477,14 @@ class RequestMasker:
         agent: Agent | None = None,
         whose: str | None = None,
         is_off: bool = False,
+        limited: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Compile the policy for a provider. It knows the texts of the agent, or of all that use the path `whose`."""
-        key = provider, static, agent.title if agent else whose, is_off
+        """Compile the policy for a provider. It knows the texts of the agent, or of all that use the path `whose`.
+
+        `limited` are the options with a limit in tokens; without it a share of a window is left out.
+        """
+        limited = unlimited(self._options) if limited is None else limited
+        key = provider, static, agent.title if agent else whose, is_off, limited.get("max_input_tokens")
         if key not in self._policies:
             if len(self._policies) > _MOST_POLICIES:
                 self._policies.clear()
@@ -484,7 +492,7 @@ class RequestMasker:
             named = {"provider": provider, "keep_matching": (*kept, *self._options["keep_matching"])}
             self._policies[key] = own_policy(
                 _engine.engine,
-                {**self._options, **named},
+                {**limited, **named},
                 reduces=False,
                 summarizer=str if self.summarizes else None,
                 static=static,

@@ -66,6 +66,9 @@ def whole_number(least: int = 0, *, optional: bool = False, ceiling: int = CEILI
     return check
 
 
+_LIMIT = whole_number(1, optional=True)
+
+
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, not {type(value).__name__}")
@@ -101,6 +104,16 @@ def _fraction(name: str, value: Any) -> float | None:
     if not 0 < value <= 1:
         raise ValueError(f"{name} must be a number above 0, and at most 1")
     return float(value)
+
+
+def _limit(name: str, value: Any) -> Any:
+    if not isinstance(value, float):
+        return _LIMIT(name, value)
+    if not 0 < value < 1:
+        raise ValueError(
+            f"{name} must be a whole number of tokens, or a share of the model's window between 0 and 1, not {value}"
+        )
+    return value
 
 
 def _cold_requests(name: str, value: Any) -> tuple[int, ...]:
@@ -232,6 +245,7 @@ def choice(*choices: str) -> Kind:
 
 COUNT = Kind("int | None", whole_number(optional=True))
 STEP = Kind("int | None", whole_number(1, optional=True), least=1)
+LIMIT = Kind("int | float | None", _limit, least=1)
 WINDOWS = Kind("Mapping[str, int | None] | None", _windows_by_tool)
 TOOLS = Kind("Collection[str]", _tools)
 TEXTS = Kind("Collection[str]", _texts)

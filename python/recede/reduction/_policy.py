@@ -12,6 +12,7 @@ from recede._recall import PLACEHOLDER, with_handle
 from recede.providers import Provider, model_keeps_reasoning, model_verifies, policy_cache, provider_of_model
 from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
+from recede.reduction._share import in_tokens
 
 IS_OFF = is_off()
 """Whether everything is sent raw: ``RECEDE_OFF`` was set at import."""
@@ -98,7 +99,7 @@ def own_policy(
     that a request names, whose facts are taken unless the options name a provider; whether it verifies reasoning counts
     in any case. With `off` nothing is masked. `parameters` are added to those of the options.
     """
-    summarizes = summarizer is not None
+    summarizes, options = summarizer is not None, in_tokens(options, model)
     if summarizes:
         DESIGN_OPTIONS["summarizer"].check("summarizer", summarizer)
     verifies = model_verifies(model)

@@ -6,13 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from recede import _engine
-from recede._bodies import body_key
+from recede._bodies import body_key, loads
+from recede._errors import TranscriptError
 from recede.providers import has_entries, rounded_static
 from recede.reduction._counting import has_limits, static_cost, static_cost_of_json
 from recede.reduction._input import as_bytes, automatic_mark, marks_elsewhere, refuse_path
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
+from recede.reduction._share import in_tokens, is_share
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
@@ -87,6 +89,11 @@ def reduce(  # noqa: D417 - more is an error
         refuse_path(messages)
         static = partial(static_cost_of_json, *as_bytes(messages))
 
+        if is_share(options):
+            model, is_request = _request_of_json(as_bytes(messages)[0])
+            limited: Any = in_tokens(options, model, is_request=is_request)
+            return reduce(messages, summarizer=summarizer, **limited)
+
         def policy(model: Any = None) -> Any:
             return _policy(options, summarizer, MARKS_ELSEWHERE, _static(options, model, static), model)
 
@@ -96,6 +103,8 @@ def reduce(  # noqa: D417 - more is an error
     if key is None:
         return reduce_messages(_policy(options, summarizer, MARKS_ELSEWHERE), given, own)
     model, marks, automatic = given.get("model"), marks_elsewhere(given), automatic_mark(given)
+    in_request: Any = in_tokens(options, model, is_request=True)
+    options = in_request
     of_request = _static(options, model, partial(static_cost, given)), model, automatic
     reduction = reduce_messages(_policy(options, summarizer, marks, *of_request), given[key], own)
     return reduction._replace(request=given if reduction.messages is given[key] else {**given, key: reduction.messages})
@@ -106,6 +115,16 @@ def _static(options: Any, model: Any, cost: Callable[[Any], int]) -> int:
     if has_limits(options):
         return cost(options.get("token_counter"))
     return rounded_static(cost(None)) if has_entries(options.get("provider", "auto"), model) else 0
+
+
+def _request_of_json(data: bytes) -> tuple[Any, bool]:
+    """The model that a serialized request names, and whether it is a request; a list names none."""
+    try:
+        value = loads(data)
+    except TranscriptError:  # lines, or what is refused later
+        return None, False
+    is_request = body_key(value) is not None
+    return value.get("model") if is_request else None, is_request
 
 
 def _policy(

@@ -21,6 +21,7 @@ from recede.providers import (
 )
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import block_policy, image_chars_of, own_policy, refuse_unknown
+from recede.reduction._share import in_tokens
 
 if TYPE_CHECKING:
     from recede.types import Summarizer
@@ -64,6 +65,7 @@ class HistoryOptions:
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
         summarizer = options.pop("summarizer", None)
         refuse_unknown(options, _OWN)
+        options = {**in_tokens(options)}
         policy = own_policy(_engine.engine, options, reduces=True, summarizer=summarizer, recall=recall)
         has_limit = options.get("max_input_tokens") is not None
         if calibrate and options.get("token_counter") is not None:
