@@ -30,7 +30,7 @@ import recede
 from recede._agents import AGENTS
 from recede.cli.options import given
 from recede.cli.proxy import proxy
-from recede.proxy import RequestMasker
+from recede.proxy import ColdRequests, RequestMasker
 from recede.proxy.launch import pointed, started
 from recede.reduction._options import OPTIONS
 
@@ -117,7 +117,7 @@ def test_a_command_has_its_variables_terminal_and_exit_code(tmp_path: Path) -> N
         assert b"old tool output cleared" in one.requests[0].body
         assert b"recede: 2 requests: saved" in done.stderr and b"input tokens" in done.stderr
     state = tmp_path / "recede" / "requests"
-    assert state.stat().st_size == 28 + 2 * 28
+    assert len(ColdRequests(state)) == 2
     assert state.parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -206,19 +206,15 @@ def test_two_proxies_on_one_state_file_send_what_one_does_also_when_they_are_kil
         for turn in (31, 14, 13, 20):
             send("a", turn)
     assert not wrong and retries
-    data = state.read_bytes()
-    assert len(data) % 28 == 0
-    assert len({data[at : at + 20] for at in range(28, len(data), 28)}) == len(bodies)
+    assert len(ColdRequests(state)) == len(bodies)
 
 
 def set_back(state: Path, seconds: float) -> None:
     """As if so much time had passed: the times of the ledger are set back, in a file that replaces it."""
-    data = state.read_bytes()
-    times = [int.from_bytes(data[at + 20 : at + 28], "little") for at in range(28, len(data), 28)]
-    back = [(time - 2 * int(seconds * 1_000)).to_bytes(8, "little") for time in times]
-    pieces = [data[28 + 28 * n : 48 + 28 * n] + one for n, one in enumerate(back)]
-    new = state.with_name("new")
-    new.write_bytes(data[:28] + b"".join(pieces))
+    ledger, new = ColdRequests(state), state.with_name("new")
+    for key, pause in ledger._entries.items():
+        ledger._entries[key] = pause._replace(value=pause.value - 2 * int(seconds * 1_000))
+    new.write_bytes(b"".join(ledger._written()))
     new.replace(state)
 
 
