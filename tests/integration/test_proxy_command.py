@@ -117,7 +117,7 @@ def test_a_command_has_its_variables_terminal_and_exit_code(tmp_path: Path) -> N
         assert b"old tool output cleared" in one.requests[0].body
         assert b"recede: 2 requests: saved" in done.stderr and b"input tokens" in done.stderr
     state = tmp_path / "recede" / "requests"
-    assert len(ColdRequests(state)) == 2
+    assert len(ColdRequests(state)) == 1  # both requests begin alike
     assert state.parent.stat().st_mode & 0o777 == 0o700
 
 
