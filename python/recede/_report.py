@@ -271,7 +271,8 @@ def why_unmasked(results: int, unmasked: Unmasked, provider: str) -> str:
     if not unmasked.maskable:
         return f"the {outside} results outside of the window are exempt, or too short for a mask to save anything"
     if unmasked.is_below_step:
-        return f"{unmasked.maskable} could be, less than a step of boundary (a smaller one masks sooner)"
+        step = "a step of boundary (a smaller one masks sooner), or the 10 where reasoning is verified"
+        return f"{unmasked.maskable} could be, less than {step}"
     cache = f" with the prompt cache of {provider}" if provider else ""
     return f'{unmasked.maskable} could be, it does not pay yet{cache} (boundary="sliding" masks now)'
 

@@ -5,13 +5,17 @@
 //! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the bound on cost permits it.
 
 use super::context::PlanContext;
+use super::cost_bound::BREAK_EVEN_AT;
 use super::masked::{Masked, Move};
 use super::reasoning::Reasoning;
 use super::state::State;
 use super::step::{Point, Step};
-use super::units::Bill;
+use super::units::{Bill, message_of};
 use crate::outline::Outline;
 use crate::policy::{Boundary, Policy};
+
+/// The least results of a move that costs reasoning, where there is no cache.
+const UNCACHED_STEP: usize = 10;
 
 impl State {
     /// Makes a request after this many messages. Returns what it changes.
@@ -46,13 +50,40 @@ impl State {
         let policy = context.policy;
         let pays = match policy.terms.boundary {
             Boundary::BreakEven(prices) => {
-                self.results.gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, prices))
+                let part = if self.is_amid_round(context, end) { 1.0 } else { BREAK_EVEN_AT };
+                self.results.gain > 0
+                    && bill.is_some_and(|bill| {
+                        self.breaks_even(policy, bill, prices, part) && !self.awaits_results(context, Some(bill))
+                    })
             }
-            boundary => self.moves_by_size(boundary, end),
+            boundary => self.moves_by_size(boundary, end) && !self.awaits_results(context, None),
         };
         let max_cost = || context.max_cost_at(end).filter(|_| !policy.limit.is_kept);
         let is_over = || max_cost().is_some_and(|max| self.sums.cost > max);
         pays || (policy.terms.boundary.remembers() && is_over())
+    }
+
+    /// Whether a move would cost reasoning while the agent works: the request has results of the last answer.
+    fn is_amid_round(&self, context: PlanContext, end: usize) -> bool {
+        let outline = context.outline;
+        outline.results_before(end) > outline.results_before(self.rule.before) && self.costs_reasoning(outline)
+    }
+
+    /// Whether a move would cost reasoning for too few results, where no request finds a cache and each could move.
+    fn awaits_results(&self, context: PlanContext, bill: Option<&Bill>) -> bool {
+        let had_none = || context.requests.cold.binary_search(&self.rule.before).is_ok();
+        let is_uncached = bill.is_none_or(|bill| bill.is_cold && had_none());
+        let boundary = self.next_boundary(context.policy);
+        let is_passed = |one: &&Masked| (one.result as usize) < boundary;
+        let is_full = || self.results.waiting.iter().filter(is_passed).nth(UNCACHED_STEP - 1).is_some();
+        is_uncached && self.costs_reasoning(context.outline) && !is_full()
+    }
+
+    /// Whether a move would leave out signed reasoning that is still sent.
+    fn costs_reasoning(&self, outline: &Outline) -> bool {
+        let Some(first) = self.results.first else { return false };
+        let Reasoning { from, .. } = self.rule.reasoning;
+        self.rule.reasoning.edited(message_of(outline, first)).from > from
     }
 
     /// The step that moves the boundary to the window now, rounded by the policy or not; None if nothing would change, or too little.

@@ -50,7 +50,7 @@ use crate::policy::{Boundary, CHARS_PER_TOKEN, CachePrices, NOW, Policy, Request
 use crate::provider::{CacheRule, ProviderCache};
 
 /// The boundary moves once the waste has cost this part of what the move costs.
-const BREAK_EVEN_AT: f64 = 0.5;
+pub(super) const BREAK_EVEN_AT: f64 = 0.5;
 
 impl ProviderCache {
     /// The least characters of an entry.
@@ -170,13 +170,13 @@ impl State {
         Bill { stay: moved.and_written(again), go: moved, again, rewrites_system, ..*bill }
     }
 
-    /// Whether a move breaks even at these prices, and keeps the bound on cost.
-    pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, prices: CachePrices) -> bool {
+    /// Whether the waste has cost this part of what a move costs more at these prices, and the move keeps the bound on cost.
+    pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, prices: CachePrices, part: f64) -> bool {
         let waste = self.rule.waste.saturating_add(self.results.gain);
         let extra = bill.go.cost(prices) - bill.stay.cost(prices);
         let system = if bill.rewrites_system { policy.terms.cache.system_chars } else { 0 };
         let is_no_dearer = || extra + cost(bill.again, prices.write) + cost(system, prices.write - prices.read) <= 0.0;
-        cost(waste, prices.read) >= BREAK_EVEN_AT * extra
+        cost(waste, prices.read) >= part * extra
             && (is_no_dearer() || self.rule.paid.is_within(policy, bill.go.and_written(bill.again), bill.raw))
             && stays_cached(policy, bill.raw, bill.go)
     }

@@ -41,7 +41,7 @@ pub struct Unmasked {
     pub maskable: usize,
     /// Whether the history is below the trigger, or the budget, above which masks begin.
     pub is_below_trigger: bool,
-    /// Whether the boundary moves in steps, and the first is not full.
+    /// Whether the boundary moves in steps, as it does where each change costs reasoning, and the first is not full.
     pub is_below_step: bool,
 }
 
@@ -53,7 +53,10 @@ impl Unmasked {
     /// The reasons of a history with so many results outside of the window, of which so many could be masked.
     pub(crate) fn of(policy: &Policy, outside_window: usize, maskable: usize, is_below_trigger: bool) -> Self {
         let is_below_trigger = is_below_trigger && outside_window > 0;
-        let is_stepped = matches!(policy.terms.boundary, Boundary::Stepped(_));
+        let is_stepped = match policy.terms.boundary {
+            Boundary::Sliding => policy.terms.verifies_reasoning,
+            boundary => matches!(boundary, Boundary::Stepped(_)),
+        };
         let is_below_step = is_stepped && maskable > 0 && !is_below_trigger;
         Unmasked { outside_window, maskable, is_below_trigger, is_below_step }
     }

@@ -78,7 +78,9 @@ def unmasked_of(facts: Facts, plan: Plan) -> Unmasked:
         and facts.mask(result) is not None
     ]
     is_below_trigger = outside > 0 and plan.is_below_trigger
-    is_below_step = policy.boundary[0] == "stepped" and bool(maskable) and not is_below_trigger
+    rule = policy.boundary[0]
+    is_stepped = rule == "stepped" or (rule == "sliding" and policy.verifies_reasoning)
+    is_below_step = is_stepped and bool(maskable) and not is_below_trigger
     return Unmasked(outside, len(maskable), is_below_trigger, is_below_step)
 
 

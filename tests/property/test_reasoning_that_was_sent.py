@@ -71,7 +71,7 @@ def test_switch_to_a_verifying_model_sends_no_reasoning_bound_elsewhere() -> Non
         return lambda history: masker.view(history, request={"model": model})
 
     played(door, turns, account)
-    assert account.sent[19] == 19 and 0 < account.sent[-1] < 10, account.sent
+    assert account.sent[19] == 19 and 0 < account.sent[-1] < 18, account.sent
 
 
 @pytest.mark.parametrize("at", [7, 15, 26])
@@ -157,7 +157,7 @@ def test_history_follows_a_model_that_is_named_after_a_move(first: str | None) -
     assert account.sent[40] == 40 and 0 < max(account.sent[42:]) < 40, account.sent
     moves = [[move.request for move in one.stats().boundary_moves] for one in (history, plain)]
     assert moves[0][0] < 40 < moves[0][-1]
-    assert first is not None or moves[0] == moves[1], "no price has changed"
+    assert first is not None or moves[0][0] == moves[1][0], "no price has changed"
 
 
 def test_history_rewound_twice_says_where_its_view_changed() -> None:

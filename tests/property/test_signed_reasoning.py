@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +233,11 @@ def test_reasoning_before_the_last_edit_is_dropped_and_later_kept(door: str, sha
 
 
 @pytest.mark.parametrize("engine_name", ENGINES)
-@given(shape=st.sampled_from(sorted(SHAPES)), sizes=SIZES, options=st.sampled_from(OPTIONS[:-1]))
+@given(
+    shape=st.sampled_from(sorted(SHAPES)),
+    sizes=st.lists(st.integers(20, 300), min_size=12, max_size=30),
+    options=st.sampled_from([{"keep": 3, "boundary": 12}, {"keep": 0, "boundary": 10}]),
+)
 def test_view_of_other_models_differs_by_the_dropped_reasoning_alone(
     engine_name: str, shape: str, sizes: list[int], options: dict[str, Any]
 ) -> None:
@@ -252,6 +257,58 @@ def test_view_of_other_models_differs_by_the_dropped_reasoning_alone(
         left = bare(other.messages[place])
         assert bare(one.messages[place]) == left or NO_REASONING in json.dumps(one.messages[place])
     assert other.masks == one.masks
+
+
+def moves_of(turns: list[Messages], **options: Any) -> list[tuple[int, int]]:
+    """The request of each move, and how many results it masks."""
+    history = [{"role": "user", "content": "Look."}, *(message for turn in turns for message in turn)]
+    moves = recede.reduce(history, keep=3, **options).boundary_moves
+    assert moves == recede.reduce(json.dumps(history).encode(), keep=3, **options).boundary_moves
+    return [(move.request, move.masked_count) for move in moves]
+
+
+@pytest.mark.parametrize("engine_name", ENGINES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_move_that_costs_reasoning_waits_while_the_agent_works(engine_name: str, shape: str) -> None:
+    verifying = recede.Provider.of("anthropic", VERIFYING)
+    turns = [turn for turn in conversation(shape, [300] * 40) if len(turn) == 2]
+    with using(engine_name):
+        others: dict[str, Any] = {"provider": verifying._replace(verifies_reasoning=False), "max_overcost": None}
+        options = {**others, "provider": verifying}
+        at_once = moves_of(turns, **others)[0]
+        (first, _), *_ = moves_of(turns, **options)
+        assert first > at_once[0] + 2
+        said = [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Go on."}]
+        asked = [*turns[: at_once[0] + 1], said, *turns[at_once[0] + 1 :]]
+        assert moves_of(asked, **options)[0][0] == at_once[0] + 2
+        unsigned = [[bare(message) for message in turn] for turn in turns]
+        assert moves_of(unsigned, **options)[0] == at_once
+
+
+@pytest.mark.parametrize("engine_name", ENGINES)
+@pytest.mark.parametrize(("boundary", "least"), [("sliding", 10), (4, 12), (12, 12)])
+def test_move_that_costs_reasoning_without_a_cache_masks_ten_results(
+    engine_name: str, boundary: Any, least: int
+) -> None:
+    turns = [turn for turn in conversation("anthropic", [300] * 40) if len(turn) == 2]
+    with using(engine_name):
+        moves = moves_of(turns, provider=VERIFYING, boundary=boundary)
+        assert len(moves) > 1 and {masked for _, masked in moves} == {least}
+        unsigned = [[bare(message) for message in turn] for turn in turns]
+        assert len(moves_of(unsigned, provider=VERIFYING, boundary=boundary)) > len(moves) or boundary == 12
+
+
+def test_body_without_marks_moves_by_ten_results_where_reasoning_is_verified() -> None:
+    masker, counts = recede.proxy.RequestMasker(keep=3), []
+    history: Messages = [{"role": "user", "content": "Look."}]
+    for turn in conversation("anthropic", [300] * 40):
+        body = json.dumps({"model": VERIFYING, "messages": history}).encode()
+        masked = masker.mask("POST", "/v1/messages", {}, body)
+        assert masked.cache == "none"
+        counts.append(masked.masked_count)
+        history = [*history, *turn]
+    steps = {after - before for before, after in pairwise(counts)}
+    assert steps == {0, 10}, counts
 
 
 def test_moves_and_stats_say_how_much_reasoning_was_dropped(caplog: pytest.LogCaptureFixture) -> None:
@@ -310,7 +367,7 @@ def test_message_without_its_reasoning_keeps_all_else(
 ) -> None:
     first = {"role": "assistant", **message}
     history = [{"role": "user", "content": "Look."}, *anthropic(0, "first", "line\n" * 200), first]
-    history += [message for turn in conversation("anthropic", [300] * 6) for message in turn]
+    history += [message for turn in conversation("anthropic", [300] * 12) for message in turn]
     expected = first if left is None else {"role": "assistant", **left}
     with using(engine_name):
         options: dict[str, Any] = {"keep": 0, "boundary": "sliding", "provider": VERIFYING}

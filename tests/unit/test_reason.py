@@ -73,6 +73,10 @@ def test_places_of_masked_cut_and_dropped_are_those_of_the_view() -> None:
     assert recede.reduce(json.dumps(history).encode(), boundary="sliding").masks == view.masks
 
 
+STEP = (
+    "masked 0: 2 could be, less than a step of boundary (a smaller one masks sooner), "
+    "or the 10 where reasoning is verified"
+)
 WAITS = 'masked 0: 2 could be, it does not pay yet (boundary="sliding" masks now)'
 
 
@@ -81,7 +85,7 @@ WAITS = 'masked 0: 2 could be, it does not pay yet (boundary="sliding" masks now
     [
         (0, {}, "masked 0"),
         (12, {}, WAITS),
-        (12, {"boundary": 5}, "masked 0: 2 could be, less than a step of boundary (a smaller one masks sooner)"),
+        (12, {"boundary": 5}, STEP),
         (9, {}, "masked 0: all 9 results are in the window, or not shown yet (a smaller keep masks sooner)"),
         (12, {"boundary": "sliding"}, "masked 2"),
     ],

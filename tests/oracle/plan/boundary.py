@@ -402,7 +402,7 @@ class Fold:
         stay = charged(chars, served(cache, sent)).and_written(again(cache, sent, is_cold))
         stay = raw if chars == raw.chars and not self.is_rewritten else stay
         move = charged(self.shown(end, self.waiting), served(cache, kept))
-        return Bill(raw, stay, move, again(cache, kept, is_cold), self._rewrites_system(kept, is_cold))
+        return Bill(raw, stay, move, again(cache, kept, is_cold), self._rewrites_system(kept, is_cold), is_cold)
 
     def pays(self, bill: Bill | None) -> bool:
         """Whether a move breaks even, and keeps the bound on cost; others move at each request."""
@@ -411,9 +411,12 @@ class Fold:
         if rule == "high_water":
             return self.shown(self.end) > read and self.gain() >= write
         if rule != "break_even" or bill is None:
-            return rule in ("sliding", "stepped")
+            return rule in ("sliding", "stepped") and not self._awaits_results()
         extra = bill.move.cost(read, write) - bill.stay.cost(read, write)
-        if not self.gain() or not self.waste * read >= 0.5 * extra:
+        part = 1.0 if self._is_amid_round() else 0.5
+        if not self.gain() or not self.waste * read >= part * extra:
+            return False
+        if bill.is_cold and self.before in policy.cold and self._awaits_results():
             return False
         if policy.max_overcost is None:
             return True
@@ -421,6 +424,19 @@ class Fold:
         is_cheaper = extra + bill.again * write + system_chars * (write - read) <= 0
         is_within = is_cheaper or self.is_within(bill.move.and_written(bill.again), bill.raw, read, write)
         return is_within and stays_cached(policy.cache, bill.raw, bill.move, policy.max_overcost, read, write)
+
+    def _is_amid_round(self) -> bool:
+        """Whether a move would cost reasoning while the agent works: the request has results of the last answer."""
+        messages = self.facts.outline.messages[self.before : self.end]
+        return any(message.results for message in messages) and self._costs_reasoning()
+
+    def _awaits_results(self) -> bool:
+        """Whether a move would cost reasoning for too few results, where no request finds a cache."""
+        return len(self.movable()) < 10 and self._costs_reasoning()
+
+    def _costs_reasoning(self) -> bool:
+        """Whether masking what waits would leave out signed reasoning that is still sent."""
+        return self.voided(self.waiting, hides=False) > self.unsigned
 
     def is_within(self, view: Charged, raw: Charged, read: float, write: float, call: tuple[int, int] = (0, 0)) -> bool:
         """Whether all requests, with one more and a call for its summary, are within the bound on cost."""

@@ -39,6 +39,7 @@ class Bill(NamedTuple):
     move: Charged
     again: int  # chars of the system prompt that the move may write again
     rewrites_system: bool = False  # the move writes the system prompt again, which has no entry of its own
+    is_cold: bool = False  # the cache has nothing
 
 
 def charged(chars: int, read: int) -> Charged:
