@@ -95,7 +95,12 @@ def _cost(replays: list[Replay]) -> Any:
 
 
 def _long(name: str) -> Iterator[list[Any]]:
-    return (one.messages for one in _sessions(CORPUS / name) if is_long(one.messages))
+    return long_of(CORPUS / name)
+
+
+def long_of(folder: Path) -> Iterator[list[Any]]:
+    """The recorded sessions of a folder with many observations."""
+    return (one.messages for one in _sessions(folder) if is_long(one.messages))
 
 
 def long_sessions() -> Iterator[list[Any]]:

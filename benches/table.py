@@ -16,6 +16,7 @@ from time import perf_counter
 import economy
 import maskers
 import providers
+import reasoning
 
 import cost
 import formatting
@@ -42,6 +43,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     stores.stores,
     economy.economy,
     providers.providers,
+    reasoning.reasoning,
     maskers.masker,
     plain.python,
 ]
