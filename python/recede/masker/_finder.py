@@ -187,31 +187,25 @@ class ConversationFinder(Generic[_M]):
         conversation, same, marked = self._found(given, provider, limits)
         if if_served is not None and conversation.is_served(len(given)):
             provider = if_served
+        options = conversation.options
         # It was counted before its first request, or had no cache until now.
         if provider is not None and (
-            not conversation.has_provider
-            or (provider.cache != "none" and conversation.options["provider"].cache == "none")
+            not conversation.has_provider or (provider.cache != "none" and options["provider"].cache == "none")
         ):
-            options = {**self._options, "provider": provider, **(limits or {})}
+            options = {**self._options, "provider": provider}
             if conversation.uncached:
                 options.setdefault("cold", conversation.uncached)  # so that the boundary stays
-            conversation = self._again(conversation, same, options, conversation.static if static is None else static)
-            same, marked = 0, []
-        elif provider is not None and (later := with_rule(conversation.options["provider"], provider)) is not None:
-            options = {**conversation.options, "provider": later, **(limits or {})}
-            conversation = self._again(conversation, same, options, conversation.static if static is None else static)
-            same, marked = 0, []
-        elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
-            conversation = self._again(conversation, same, conversation.options, static)
-            same, marked = 0, []
-        if around is not None and conversation.around not in (None, around):  # no earlier reasoning is bound to this
-            conversation = self._again(conversation, same, conversation.options, conversation.static, is_void=True)
+        elif provider is not None and (later := with_rule(options["provider"], provider)) is not None:
+            options = {**options, "provider": later}
+        if limits is not None and not limits.items() <= options.items():
+            options = {**options, **limits}
+        static = conversation.static if static is None else static
+        # No earlier reasoning is bound to another system prompt, or other tools.
+        is_void = around is not None and conversation.around not in (None, around)
+        if is_void or options is not conversation.options or static != conversation.static:  # nothing is cached of it
+            conversation = self._again(conversation, same, options, static, is_void=is_void)
             same, marked = 0, []
         conversation.around = around or conversation.around
-        if limits is not None and not limits.items() <= conversation.options.items():
-            options = {**conversation.options, **limits}
-            conversation = self._again(conversation, same, options, conversation.static)
-            same, marked = 0, []
         try:
             added = conversation.sync(given, same, marked, (*summary, is_sent))
         except BaseException:
