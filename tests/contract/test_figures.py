@@ -31,6 +31,10 @@ NO_MEASUREMENT = {
     ("docs/provider-rules.md", "| rule | what happens | since | source | read on | how recede keeps it |"): "of others",
     (
         "docs/proxy.md",
+        "| agent, calls | model | bytes | cost |",
+    ): "`make test-agents` prints it, with the agents that are installed",
+    (
+        "docs/proxy.md",
         "| agent | maker, by | model | cost | worst moment |",
     ): "`make test-agents` prints it, with the agents that are installed",
     ("docs/quality.md", "| source | agents and tasks | without | with |"): "published by others",

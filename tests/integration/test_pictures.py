@@ -141,7 +141,7 @@ def test_the_page_has_each_word_of_the_screen_and_does_not_name_itself(is_plan: 
     sessions, asked = [session(history(70)), session(history(12), "other.json")], Asked(notes=3, is_plan=is_plan)
     document = checked(page(sessions, asked))
     lines = screen(sessions, asked._replace(names_html=False))
-    shown = [word for tag, data in document.texts if tag in ("p", "td", "h2") for word in data.split()]
+    shown = [word for tag, data in document.texts if tag in ("p", "td", "code", "h2") for word in data.split()]
     said = " ".join(lines).split()
     assert sorted(said) == sorted(shown[: len(said)]) and "--html" in " ".join(screen(sessions, asked)).split()
     assert "--html" not in shown
