@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ View = Callable[[Body], Body]
 
 SYSTEM_CHARS = 12_000
 THINKING_CHARS = 1_300
-MOST_SESSIONS, MOST_TURNS = 12, 150
+MOST_SESSIONS, MOST_TURNS = 6, 150
 MODELS = ["claude-opus-4-8", "claude-opus-5-5", "claude-fable-5-2"]
 # What stays of the blocks of recorded messages, and a result that no log has.
 FIELDS = {"text": ("text",), "tool_use": ("id", "name", "input"), "tool_result": ("tool_use_id", "content")}
@@ -114,12 +114,12 @@ def played(turns: list[tuple[Body, Body]], model: str, view: View) -> Sums:
     history: list[Body] = [{"role": "user", "content": [{"type": "text", "text": "Look at the repository."}]}]
     sums, began = Sums(), 0
     for number, (answer, after) in enumerate(turns):
-        body = view({**fixed, "messages": history})
+        body = view({**fixed, "messages": _marked(history)})
         is_refused = anthropic.take(body, NEW).fault is not None
         if is_refused:
             body = {**body, "messages": [_unsigned(message) for message in body["messages"]]}
             assert (fault := anthropic.take(body, NEW).fault) is None, fault
-        usage = cache.count({**body, "messages": _marked(body["messages"])})
+        usage = cache.count(body)
         cost = usage["cache_read_input_tokens"] * facts.read + usage["cache_creation_input_tokens"] * facts.write
         places = [place for place, one in enumerate(body["messages"]) if _is_signed(one)]
         in_round = sum(place >= began for place in places)
@@ -142,7 +142,7 @@ def _unsigned(message: Body) -> Body:
 
 
 def _marked(messages: list[Body]) -> list[Body]:
-    """The messages with the mark of Claude Code, at the end, and that of recede."""
+    """The messages with the mark of Claude Code, at the end; recede adds its own."""
     *before, last = messages
     *blocks, newest = last["content"]
     return [*before, {**last, "content": [*blocks, {**newest, **MARK}]}]
@@ -164,7 +164,8 @@ def reasoning(_: Plan) -> Section:
 def measured() -> Iterator[tuple[str, str, Sums, float]]:
     """By model and way the sums of all sessions, and what raw costs."""
     folder = CORPUS / "claude_code"
-    sessions = [list(islice(turns_of(one), MOST_TURNS)) for one in islice(long_of(folder), MOST_SESSIONS)]
+    longest = sorted(map(list, map(turns_of, long_of(folder))), key=len)[-MOST_SESSIONS:]
+    sessions = [turns[:MOST_TURNS] for turns in longest]
     for model in MODELS:
         raw = 0.0
         for name, view in ways(model).items():
