@@ -81,9 +81,7 @@ impl State {
 
     /// Whether a move would leave out signed reasoning that is still sent.
     fn costs_reasoning(&self, outline: &Outline) -> bool {
-        let Some(first) = self.results.first else { return false };
-        let Reasoning { from, .. } = self.rule.reasoning;
-        self.rule.reasoning.edited(message_of(outline, first)).from > from
+        self.results.first.is_some_and(|first| self.rule.reasoning.is_voided_by(message_of(outline, first)))
     }
 
     /// The step that moves the boundary to the window now, rounded by the policy or not; None if nothing would change, or too little.

@@ -35,6 +35,11 @@ impl Reasoning {
         }
     }
 
+    /// Whether an edit of the view from this message on voids reasoning that is still sent.
+    pub(super) fn is_voided_by(self, first: usize) -> bool {
+        self.edited(first).from > self.from
+    }
+
     /// Whether a message is sent without its reasoning.
     pub(super) fn leaves_out(&self, context: PlanContext, message: usize) -> bool {
         message < self.from && context.outline.messages[message].is_signed

@@ -24,8 +24,7 @@ impl State {
 
     /// What an edit of the view from this message on takes from its cost, since it voids reasoning.
     pub(super) fn voided_cost(&self, first: usize) -> usize {
-        let is_voided = self.rule.reasoning.edited(first).from > self.rule.reasoning.from;
-        if is_voided { self.sums.reasoning.signed } else { 0 }
+        if self.rule.reasoning.is_voided_by(first) { self.sums.reasoning.signed } else { 0 }
     }
 
     /// What the reasoning of the view costs that hides these messages.
