@@ -186,29 +186,25 @@ class Masker(ConversationFinder[_M]):
     ) -> Steps[list[_M]]:
         if is_off():
             return list(messages)
+        own, model = self._options.get("provider", "auto"), (request or {}).get("model")
         if provider is not None:
             provider = checked_provider("provider", provider)
-        elif request is not None and self._options.get("provider", "auto") == "auto":
-            provider = provider_of_model(request.get("model"))
-        around = said_around(request) if request is not None and model_verifies(request.get("model")) else None
-        own = self._options.get("provider", "auto")
+        elif request is not None and own == "auto":
+            provider = provider_of_model(model)
+        around = said_around(request) if request is not None and model_verifies(model) else None
         if provider is None and around is not None and own != "auto":  # it is the model's rule, whoever serves it
             provider = checked_provider("provider", own)._replace(verifies_reasoning=True)
         if_served = None if provider is None or if_served is None else checked_provider("if_served", if_served)
         static, around_chars = 0, 0 if if_served is None else static_cost(request or {}, None)
         if request is not None and self._has_limits:
             static = static_cost(request, self._counter)
-        elif request is not None and has_entries(provider or self._options.get("provider", "auto")):
+        elif request is not None and has_entries(provider or own):
             static = rounded_static(static_cost(request, None))
 
         limits = None
         if is_share(self._options):
-            whose = (
-                self._options
-                if self._options.get("provider", "auto") != "auto"
-                else {**self._options, "provider": provider}
-            )
-            limited = in_tokens(whose, (request or {}).get("model"), is_request=request is not None)
+            whose = self._options if own != "auto" else {**self._options, "provider": provider}
+            limited = in_tokens(whose, model, is_request=request is not None)
             limits = {name: limited.get(name, 0) for name in ("max_input_tokens", "trigger_tokens")}
 
         def shown(conversation: KnownConversation) -> tuple[list[BoundaryMove], list[_M]]:
