@@ -131,7 +131,6 @@ def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) 
         named = {**json.loads(body), "model": "gpt-of-\ntomorrow"}
         mask(masker, json.dumps(named).encode(), "/v1/chat/completions")
     mask(masker, json.dumps({**json.loads(chat(3)), "model": "gpt-5.4"}).encode(), "/v1/chat/completions")
-    assert masker.unknown_models.names == ["gpt-of-\ntomorrow"]
     said = "the prices of 'gpt-of-\\ntomorrow' are not known: its cache is taken to cost what is usual for openai"
     assert caplog.messages == [said]
 

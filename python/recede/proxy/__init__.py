@@ -4,7 +4,8 @@ The server, `recede.proxy.server`, needs the extra ``recede[cli]``; the rest nee
 """
 
 from recede.proxy._ledger import ColdRequests
-from recede.proxy._masker import MaskedRequest, RequestMasker
+from recede.proxy._masked import MaskedRequest
+from recede.proxy._masker import RequestMasker
 from recede.proxy._summaries import AskedSummary
 
 __all__ = ["AskedSummary", "ColdRequests", "MaskedRequest", "RequestMasker"]

@@ -7,28 +7,29 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from recede import _engine
-from recede._agents import USER_TOOLS, Agent, agent_named, texts_of
+from recede._agents import USER_TOOLS, Agent, agent_named
 from recede._bodies import CONTINUED, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
-from recede._models import UnknownModels, model_row
-from recede._serving import Serving, host_name, say, serving, serving_as
 from recede._usage import LoggedUsage, shows_cache, usage_of
-from recede.providers import Provider, checked_provider, has_entries, lifetime, model_verifies, rounded_static
+from recede.providers import Provider, checked_provider, has_entries, model_verifies, rounded_static
 from recede.proxy._answers import EncodingError, decoded
+from recede.proxy._caches import Caches
 from recede.proxy._keys import RefusedError, credentials, has_login
 from recede.proxy._ledger import ColdRequests, Known
-from recede.proxy._routes import Route, model_of, route_of
+from recede.proxy._masked import MaskedRequest
+from recede.proxy._policies import Policies
+from recede.proxy._routes import Route, model_in, model_of, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
 from recede.reduction._counting import MASKED, OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
-from recede.reduction._policy import IS_OFF, image_chars_of, own_policy, refuse_unknown
-from recede.reduction._share import in_tokens, unlimited
+from recede.reduction._policy import IS_OFF, image_chars_of, refuse_unknown
+from recede.reduction._share import in_tokens
 from recede.reduction._signature import takes
 from recede.reduction._unrecognized import RequestsWithoutResults
 
@@ -45,64 +46,7 @@ _SIGNED_WORDS = (
     "requests with a signature of AWS are sent as they are, since it is one of the body: use an API key of Bedrock, or "
     "recede.wrap"
 )
-_MOST_POLICIES = 256
-_DAY = 86_400.0
 _OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
-
-
-class MaskedRequest(NamedTuple):
-    """The result of `RequestMasker.mask`.
-
-    Attributes:
-        body: the body to send; if nothing was changed, the one that was given. A changed body is not compressed, so
-            it goes without ``Content-Encoding``, and with its own ``Content-Length``.
-        changed: whether the body was changed.
-        provider: ``"anthropic"``, ``"openai"`` or ``"gemini"``; None if the request has no history, or one that
-            the provider keeps, or is sent raw.
-        cache: the name of the prompt cache (`recede.Provider.of`); ``"none"`` where it needs marks, and no message has
-            one.
-        model: the model that the request names; None if it names none.
-        agent: the agent that its User-Agent names, such as ``"Claude Code"``; None if it is not known.
-        asked: the summary of old turns that would pay from now on, if the masker has ``summaries``; else None.
-        is_priced: whether it may have a price in dollars: a model that is not in the table has none on this network.
-        around_chars: characters of system prompt and tools, where a request is taken to have no cache; else 0.
-        masked_count: masked observations.
-        chars_before: characters of the history.
-        chars_after: characters of the view.
-        moved: whether the boundary moved at this request, or a summary came into it, so that what follows is written
-            to the cache again.
-        cold: whether the cache has probably expired since the request before.
-        counted: whether this only counts tokens.
-        fault: why a body with a history was left as it is, in one word; None if it was read.
-        points: the requests that the history implies, as `ColdRequests` takes them.
-
-    Example:
-        >>> import recede
-        >>> recede.proxy.RequestMasker().mask("GET", "/v1/models", {}, b"").provider is None
-        True
-    """
-
-    body: bytes
-    changed: bool = False
-    provider: str | None = None
-    cache: str = "ideal"
-    masked_count: int = 0
-    chars_before: int = 0
-    chars_after: int = 0
-    moved: bool = False
-    cold: bool = False
-    counted: bool = False
-    fault: str | None = None
-    points: tuple[tuple[int, bytes], ...] = ()
-    model: str | None = None
-    agent: str | None = None
-    asked: AskedSummary | None = None
-    around_chars: int = 0
-    is_priced: bool = True
-
-    def __repr__(self) -> str:
-        done = f"chars {self.chars_before} -> {self.chars_after}, masked {self.masked_count}"
-        return f"<MaskedRequest: {len(self.body)} bytes, provider={self.provider!r}, {done}, fault={self.fault!r}>"
 
 
 class RequestMasker:
@@ -174,17 +118,17 @@ class RequestMasker:
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         given = options.get("provider", "auto")
         self._own = None if given == "auto" else checked_provider("provider", given)
-        self._upstream, self._hosts = upstream, dict(hosts or {})
-        for name in self._hosts.values():
+        self._upstream, hosts = upstream, dict(hosts or {})
+        for name in hosts.values():
             checked_provider("hosts", name)
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
-        self._policies: dict[tuple[Provider, int, str | None, bool, int | None], Any] = {}
+        self._policies = Policies(self._options, summarizes=self.summarizes)
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
-        self.unknown_models = UnknownModels()
-        self._policy(self._own or Provider.of("anthropic"))  # raises
+        self._policies.of(self._own or Provider.of("anthropic"))  # raises
         self._ledger = ColdRequests(state)
+        self._caches = Caches(self._own, hosts, self._ledger)
         self._summaries: Summaries | None = None
         if self.summarizes:
             self._summaries = Summaries(None if state is None else f"{os.fspath(state)}.summaries", clock)
@@ -296,7 +240,7 @@ class RequestMasker:
             request: Any = _engine.engine.Request(plain, route.kept)  # it refuses what would take very much memory
         except RecedeError as error:
             if check_model is not None:
-                check_model(model_of(path, _model_in(plain)))
+                check_model(model_of(path, model_in(plain)))
             is_continued = getattr(error, "kind", None) == "history"
             if not is_continued or not self._say_kept(loads(plain), (*route.kept, CONTINUED)):
                 raise
@@ -319,39 +263,32 @@ class RequestMasker:
             counter = self._options.get("token_counter")
             static = static_cost_of_json(plain, False, counter, is_bounded=True)
             if counter is not None:
-                texts = _engine.engine.texts(history_of(plain), self._policy(Provider.of(route.provider)))
+                texts = _engine.engine.texts(history_of(plain), self._policies.of(Provider.of(route.provider)))
                 costs = all_costs(texts, counter, image_chars_of({}))
         verifies = model_verifies(model) or (self._own is not None and self._own.verifies_reasoning)
         keys = request.content_keys() if verifies or request.is_signed else []
         known = self._ledger.look_up(points, keys) if keys or self._own is None else Known(None, [])
-        found: Serving | None = None
-        if self._own is not None:
-            # Whether reasoning is verified is the model's rule, whoever serves it.
-            own = provider = self._own._replace(verifies_reasoning=verifies)
-        else:
-            found = self._serving(route, model or "", upstream or self._upstream)
-            own = self._provider(found, route, model or "", request, points, plain)
-            provider = _standing(own, known.provider, route.is_counted)
+        cache = self._caches.of_request(
+            route, model or "", request, points, plain, upstream or self._upstream, known.provider, verifies
+        )
+        provider = cache.provider
         if not has_limits(self._options) and has_entries(provider):
             static = rounded_static(static_cost_of_json(plain, False, None, is_bounded=True))
-        # OpenAI keeps entries for a day on request.
-        is_kept_a_day = own.name == "openai" and self._own is None and request.retention == "24h"
-        is_uncached = self._own is None and provider.cache == "none"
         is_sent = bool(points) and points[-1][0] == request.messages and not route.is_counted
         cold = self._ledger.cold_requests(
             points,
-            ttl_seconds=_DAY if is_kept_a_day else lifetime(own),
+            ttl_seconds=cache.ttl_seconds,
             now=self._clock(),
             note=not route.is_counted and not is_off,
-            is_cold=is_uncached,
-            provider=provider if found is not None else None,
+            is_cold=cache.is_missing,
+            provider=provider if cache.is_found else None,
         )
         if keys:
             noted = zip(points, known.views, strict=True)
             request.judge_by([(end, [*views]) for (end, _), views in noted if views])
-        whose_window = self._options if self._own is not None else {**self._options, "provider": provider}
+        whose_window = {**self._options, "provider": provider} if cache.is_found else self._options
         limited = in_tokens(whose_window, model, is_request=True)
-        policy = self._policy(provider, static, agent, route.provider, is_off, limited)
+        policy = self._policies.of(provider, static, agent, route.provider, is_off, limited)
         asked: AskedSummary | None = None
         is_new = False
         if self._summaries is None or is_off:
@@ -385,36 +322,15 @@ class RequestMasker:
             chars_before=done.chars_before,
             chars_after=done.chars_after,
             moved=is_new or (bool(moves) and moves[-1].request == len(points) - 1),
-            cold=bool(points) and points[-1][0] in cold and not is_uncached,
+            cold=bool(points) and points[-1][0] in cold and not cache.is_missing,
             counted=route.is_counted,
             points=tuple(points),
             model=model,
             agent=agent.title if agent else None,
             asked=asked,
-            is_priced=found is None or found.is_priced(model or ""),
-            around_chars=static_cost_of_json(plain, False, None, is_bounded=True) if is_uncached else 0,
+            is_priced=cache.is_priced,
+            around_chars=static_cost_of_json(plain, False, None, is_bounded=True) if cache.is_missing else 0,
         )
-
-    def _serving(self, route: Route, model: str, upstream: str) -> Serving:
-        name = self._hosts.get(host_name(upstream)) if self._hosts else None
-        return serving(model, upstream, route.provider) if name is None else serving_as(name, model, upstream)
-
-    def _provider(
-        self, found: Serving, route: Route, model: str, request: Any, points: list[tuple[int, bytes]], body: bytes
-    ) -> Provider:
-        """Find whose cache serves a request, by its marks and settings."""
-        say(found, model)
-        is_named = bool(model) and not found.is_assumed and found.provider.cache != "none"
-        if is_named and model_row(model, host=found.provider.name) is None:
-            self.unknown_models.note(model, found.provider.name)
-        if request.caches_messages:
-            return found.marked(model, request.ttl == "1h").provider
-        if found.provider.name == "moonshot" and _lives_an_hour(body):
-            return Provider.of("moonshot_1h", model)
-        if route.provider != "anthropic" or not found.needs_marks or route.is_counted:
-            return found.provider
-        # Its cache needs marks: without one no message is cached, unless an answer has shown otherwise.
-        return found.if_served if self._ledger.was_served(points) else Provider.of("none", model)
 
     def reported(self, masked: MaskedRequest, usage: Any) -> None:
         """Report what the provider counted for a request that was masked.
@@ -470,65 +386,10 @@ class RequestMasker:
         if self._summaries is not None:
             self._summaries.give(asked.name, text)
 
-    def _policy(
-        self,
-        provider: Provider,
-        static: int = 0,
-        agent: Agent | None = None,
-        whose: str | None = None,
-        is_off: bool = False,
-        limited: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Compile the policy for a provider. It knows the texts of the agent, or of all that use the path `whose`.
-
-        `limited` are the options with a limit in tokens; without it a share of a window is left out.
-        """
-        limited = unlimited(self._options) if limited is None else limited
-        key = provider, static, agent.title if agent else whose, is_off, limited.get("max_input_tokens")
-        if key not in self._policies:
-            if len(self._policies) > _MOST_POLICIES:
-                self._policies.clear()
-            kept, markers, stubs = texts_of(agent, whose)
-            named = {"provider": provider, "keep_matching": (*kept, *self._options["keep_matching"])}
-            self._policies[key] = own_policy(
-                _engine.engine,
-                {**limited, **named},
-                reduces=False,
-                summarizer=str if self.summarizes else None,
-                static=static,
-                markers=markers,
-                stubs=stubs,
-                off=is_off,
-            )
-        return self._policies[key]
-
     def close(self) -> None:
         """Close the file of the pauses, if there is one."""
         self._ledger.close()
 
 
-def _standing(own: Provider, noted: Provider | None, is_counted: bool) -> Provider:
-    """Whose prices decide: those of the conversation so far, if the same cache serves it."""
-    if noted is None or own.cache == "none" or (noted.name != own.name and not is_counted):
-        return own
-    return noted._replace(verifies_reasoning=own.verifies_reasoning)
-
-
-def _lives_an_hour(body: bytes) -> bool:
-    """Whether a body asks Kimi's cache for an hour."""
-    (value,) = _engine.engine.fields(body, False, ["prompt_cache_options"])
-    options = None if value is None else loads(value)
-    return isinstance(options, dict) and options.get("ttl") in ("1h", 3_600, "3600s")
-
-
 def _is_off(headers: Mapping[str, str]) -> bool:
     return headers.get("x-recede", "").strip().lower() == "off"
-
-
-def _model_in(body: bytes) -> str | None:
-    """Find the model that a body without a history names."""
-    try:
-        named = loads(body)["model"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
-    return named if isinstance(named, str) else None

@@ -8,7 +8,7 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from recede._bodies import KEPT_BY_PROVIDER, KEPT_INTERACTION
+from recede._bodies import KEPT_BY_PROVIDER, KEPT_INTERACTION, loads
 from recede._hosts import Host, host_row
 from recede.proxy._keys import gemini_key, has_login
 
@@ -76,6 +76,15 @@ def model_of(path: str, named: str | None) -> str | None:
     found = _MODELS.search(path.partition("?")[0].replace("%3A", ":"))
     # What precedes the name of a model is where it is served.
     return urllib.parse.unquote(next(filter(None, found.groups())))[-_MOST_NAME:] if found else None
+
+
+def model_in(body: bytes) -> str | None:
+    """Find the model that a body without a history names."""
+    try:
+        named = loads(body)["model"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return named if isinstance(named, str) else None
 
 
 def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route | None) -> str | None:

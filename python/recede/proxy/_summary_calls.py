@@ -17,7 +17,8 @@ from recede._summarizer import PROMPT, prompt_text
 from recede._usage import LoggedUsage
 from recede.proxy._answers import AnswerReader, decoded
 from recede.proxy._keys import has_login
-from recede.proxy._masker import MaskedRequest, RequestMasker
+from recede.proxy._masked import MaskedRequest
+from recede.proxy._masker import RequestMasker
 from recede.proxy._routes import Target
 from recede.proxy._summaries import AskedSummary
 from recede.proxy._totals import Totals

@@ -10,7 +10,7 @@ from recede._agents import AGENTS
 from recede._models import UnknownModels, model_row, named
 from recede._usage import LoggedUsage
 from recede.costs import Prices, model_prices
-from recede.proxy._masker import MaskedRequest
+from recede.proxy._masked import MaskedRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
 _MAX_CONVERSATIONS = 50

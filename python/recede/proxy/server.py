@@ -23,7 +23,8 @@ from recede._hosts import host_row
 from recede.proxy._answers import AnswerReader
 from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
 from recede.proxy._keys import RefusedError, refused_key, refused_model
-from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
+from recede.proxy._masked import MaskedRequest
+from recede.proxy._masker import MAX_BODY_BYTES, RequestMasker
 from recede.proxy._page import Page
 from recede.proxy._routes import (
     UNKNOWN,
