@@ -217,11 +217,20 @@ pub struct Design {
     pub strict_pairs: bool,
 }
 
+/// What reported usage says of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Characters of a thousand tokens.
+    pub chars: usize,
+    /// Quarter tokens that a request has besides its view.
+    pub beside: usize,
+}
+
 /// What is known of single requests of a history.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// Characters of a thousand tokens, where they were measured: each after at least this many messages, ascending.
-    pub measured: Vec<(usize, usize)>,
+    /// What was measured of requests: each after at least this many messages, ascending.
+    pub measured: Vec<(usize, Measured)>,
     /// Those that found a cold cache, ascending: messages before each, or [`NOW`].
     pub cold: Vec<usize>,
     /// Those that may make a summary, since its text is there, by the messages before each, ascending; and the message that no turn
@@ -249,9 +258,21 @@ impl Requests {
     /// A cost that tokens were taken for, at a request after this many messages.
     fn calibrated(&self, cost: usize, messages: usize) -> usize {
         let known = self.measured.partition_point(|(since, _)| *since <= messages);
-        self.measured[..known]
-            .last()
-            .map_or(cost, |(_, chars)| cost / ASSUMED_CHARS * chars + cost % ASSUMED_CHARS * chars / ASSUMED_CHARS)
+        self.measured[..known].last().map_or(cost, |(_, measured)| measured.chars_of(cost))
+    }
+}
+
+impl Measured {
+    /// Characters of a view for which so many quarter tokens are left.
+    pub(crate) fn chars_of(self, cost: usize) -> usize {
+        let left = cost.saturating_sub(self.beside);
+        left / ASSUMED_CHARS * self.chars + left % ASSUMED_CHARS * self.chars / ASSUMED_CHARS
+    }
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Measured { chars: ASSUMED_CHARS, beside: 0 }
     }
 }
 

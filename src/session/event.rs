@@ -2,6 +2,7 @@
 
 use super::attempts::Attempts;
 use crate::plan::SentView;
+use crate::policy::Measured;
 use crate::text::is_text;
 
 /// Above every real number of a session; sums of smaller numbers do not overflow.
@@ -16,8 +17,8 @@ pub(crate) enum Event {
     Cold(usize),
     /// The sums of what was reported, after this many messages.
     Sums(usize, Vec<usize>),
-    /// From this many messages on, a thousand tokens have so many characters.
-    Calibration(usize, usize),
+    /// From this many messages on, a thousand tokens have so many characters, and requests so many quarter tokens besides the view.
+    Calibration(usize, Measured),
     /// The view of a request was made.
     Sent(SentView),
 }
@@ -67,7 +68,9 @@ impl Event {
                 let sums = sums.iter().map(|sum| *sum as u64);
                 ([3, *messages as u64].into_iter().chain(sums).collect(), &[][..])
             }
-            Event::Calibration(since, chars) => (vec![4, *since as u64, *chars as u64], &[][..]),
+            Event::Calibration(since, Measured { chars, beside }) => {
+                (vec![4, *since as u64, *chars as u64, *beside as u64], &[][..])
+            }
             Event::Sent(SentView { messages, digest, reasoning_from }) => {
                 (vec![5, *messages as u64, *digest, *reasoning_from as u64], &[][..])
             }
@@ -94,7 +97,10 @@ impl Event {
             [3, messages, ref sums @ ..] => {
                 Event::Sums(small(messages)?, sums.iter().map(|sum| small(*sum)).collect::<Option<_>>()?)
             }
-            [4, since, chars] if chars < 1 << 16 => Event::Calibration(small(since)?, chars as usize),
+            [4, since, chars, ref beside @ ..] if chars < 1 << 16 && beside.len() < 2 => {
+                let beside = beside.first().map_or(Some(0), |beside| small(*beside))?;
+                Event::Calibration(small(since)?, Measured { chars: chars as usize, beside })
+            }
             [5, messages, digest, from] => {
                 Event::Sent(SentView { messages: small(messages)?, digest, reasoning_from: small(from)? })
             }
@@ -161,10 +167,10 @@ impl Events {
         sums.unwrap_or_default()
     }
 
-    /// Measured characters of a thousand tokens: of requests after at least this many messages, ascending.
-    pub(crate) fn calibrations(&self) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+    /// What was measured: of requests after at least this many messages, ascending.
+    pub(crate) fn calibrations(&self) -> impl DoubleEndedIterator<Item = (usize, Measured)> {
         let numbers =
-            |event: &Event| if let Event::Calibration(since, chars) = event { Some((*since, *chars)) } else { None };
+            |event: &Event| if let Event::Calibration(since, found) = event { Some((*since, *found)) } else { None };
         self.others.iter().filter_map(numbers)
     }
 

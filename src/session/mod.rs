@@ -29,6 +29,7 @@ pub use attempts::{Attempts, wait_after};
 use event::Events;
 use log::Log;
 pub(crate) use log::{ResultPlace, ShownSummary, TextsToCount};
+pub use reports::Counted;
 use std::sync::Arc;
 use stored::Stored;
 pub(crate) use summaries::Asked;

@@ -6,7 +6,7 @@ use crate::session::{append, session, view_of};
 use crate::store::backends::{Failing, Failure};
 use recede::plan::SummaryInput;
 use recede::policy::{Boundary, CachePrices, Goal, Policy};
-use recede::session::{Failure as SessionFailure, Session, Update};
+use recede::session::{Counted, Failure as SessionFailure, Session, Update};
 use recede::store::file::FileName;
 use recede::store::memory::Memory;
 use recede::store::pager::PagerLimits;
@@ -86,9 +86,10 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
             return Some(failed); // its log is damaged: it must be opened again
         }
         if place % 40 == 20 {
-            let (sums, chars) = (Some(vec![place]), Some(3_000 + place));
-            other.report(sums.clone(), chars, true, None).unwrap();
-            failed += usize::from(stored.report(sums, chars, true, Some(&mut store)).is_err());
+            let growth = (100 * place, 30 * place);
+            let (sums, counted) = (Some(vec![place]), Some(Counted { input: 900 * place, view: 400 * place, growth }));
+            other.report(sums.clone(), counted, true, None).unwrap();
+            failed += usize::from(stored.report(sums, counted, true, Some(&mut store)).is_err());
         }
         if place % 60 == 50 {
             let before = other.len() - random.below(9);
@@ -139,7 +140,8 @@ fn with_events() -> (Memory, Session) {
         stored.append(message.as_bytes(), false, None, Some(&mut store)).unwrap();
         look(&mut stored, Some(&mut store), place < 40);
     }
-    stored.report(Some(vec![1, 2, 3]), Some(5_000), true, Some(&mut store)).unwrap();
+    let counted = Counted { input: 9_000, view: 4_000, growth: (3_000, 1_000) };
+    stored.report(Some(vec![1, 2, 3]), Some(counted), true, Some(&mut store)).unwrap();
     store.close().unwrap();
     (files, stored)
 }

@@ -56,7 +56,8 @@ class Messages:
 
     def __init__(self, policy: Policy, raw_cost_at_most: int, calibrates: bool) -> None:
         self.calibrates = calibrates
-        self.calibrations: tuple[tuple[int, int], ...] = ()  # messages from which on, characters of a thousand tokens
+        # Messages from which on, characters of a thousand tokens, and quarter tokens beside the view.
+        self.calibrations: tuple[tuple[int, int, int], ...] = ()
         self.policy = policy
         self.raw_cost_at_most = raw_cost_at_most
         self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None
@@ -143,11 +144,16 @@ class Messages:
                 fold.request(start)
             self.known_moves = min(self.known_moves, len(fold.moves))
 
-    def report(self, sums: list[int] | None = None, calibrated_chars: int | None = None, is_cold: bool = False) -> None:
-        """New sums; characters of a thousand tokens; and that the cache is cold at the next request."""
+    def report(
+        self,
+        sums: list[int] | None = None,
+        counted: tuple[int, int, tuple[int, int]] | None = None,
+        is_cold: bool = False,
+    ) -> None:
+        """New sums; what was counted for a request; and that the cache is cold at the next request."""
         self.sums = self.sums if sums is None else sums
-        if calibrated_chars is not None:
-            self._calibrate(calibrated_chars)
+        if counted is not None:
+            self._calibrate(*counted)
         if is_cold and not self._next_is_cold():
             self.cold = *self.cold, (len(self.messages), None)
             self.is_current = False
@@ -155,12 +161,21 @@ class Messages:
     def _next_is_cold(self) -> bool:
         return bool(self.cold) and self.cold[-1][1] is None
 
-    def _calibrate(self, chars: int) -> None:
-        """From the next request on a thousand tokens have so many characters, if that is a change by 2 percent."""
-        before = self.calibrations[-1][1] if self.calibrations else 4_000
-        if self.calibrates and abs(chars - before) * 50 >= before:
+    def _calibrate(self, tokens: int, view: int, growth: tuple[int, int]) -> None:
+        """What was measured counts from the next request on, if that is a change by 2 percent.
+
+        The growth of views, in characters and tokens, counts beside 15,000 tokens of four characters.
+        """
+        chars = max(1_000, min(8_000, (60_000 + growth[0]) * 1_000 // (15_000 + growth[1])))
+        _, chars_before, beside_before = self.calibrations[-1] if self.calibrations else (0, 4_000, 0)
+        limit = self.policy.trigger if self.policy.max_cost is None else self.policy.max_cost
+        beside = max(0, 4 * tokens - view * 4_000 // chars)
+        both = (chars_before, beside_before), (chars, beside)
+        is_near = abs(chars - chars_before) * 50 < chars_before and abs(beside - beside_before) * 50 < max(1, limit)
+        is_over = [view > max(0, limit - beside) * chars // 4_000 for chars, beside in both]
+        if self.calibrates and not (is_near and is_over[0] == is_over[1]):
             since = len(self.messages) + 1
-            self.calibrations = *(one for one in self.calibrations if one[0] < since), (since, chars)
+            self.calibrations = *(one for one in self.calibrations if one[0] < since), (since, chars, beside)
 
     def _budgets(self) -> list[tuple[int, int]]:
         """From which message on which budget counts."""
@@ -169,7 +184,7 @@ class Messages:
 
     def _calibrated(self, cost: int) -> list[tuple[int, int]]:
         """From which message on a cost of tokens is which."""
-        return [(since, cost * chars // 4_000) for since, chars in self.calibrations]
+        return [(since, max(0, cost - beside) * chars // 4_000) for since, chars, beside in self.calibrations]
 
     def _cold_requests(self) -> list[int]:
         """The requests with a cold cache, by how many messages came before."""

@@ -211,9 +211,13 @@ def test_a_switch_sends_raw() -> None:
         assert run.returncode == code, run.stderr
 
 
+BESIDE = 300
+"""Tokens of the system prompt and the tools."""
+
+
 def counted(history: History, chars_per_token: float) -> None:
     """The provider counts the request of the current view, with these characters for a token and a static prefix."""
-    tokens = 3_000 + round(history.stats().view_chars / chars_per_token)
+    tokens = BESIDE + round(history.stats().view_chars / chars_per_token)
     history.view()
     history.reported({"input_tokens": tokens, "output_tokens": 5})
 
@@ -229,22 +233,36 @@ def talking(history: History, turns_: list[dict[str, Any]], chars_per_token: flo
     return sizes
 
 
-@pytest.mark.parametrize("option", ["max_input_tokens", "max_view_tokens"])
+def tokens_sent(ratio: float, limit: int, *, beside: int = BESIDE, calibrate: bool = True) -> list[int]:
+    """The input of the requests of a loop, after the first report."""
+    history = History(max_input_tokens=limit, calibrate=calibrate, provider=priced(read=0))
+    sent = []
+    for message in turns(60):
+        history.append(message)
+        if message["role"] != "assistant":
+            history.view()
+            sent.append(beside + round(history.stats().view_chars / ratio))
+            history.reported({"input_tokens": sent[-1], "output_tokens": 5})
+    return sent[1:]
+
+
 @pytest.mark.parametrize("ratio", [2.0, 4.0, 6.0])
-def test_calibrated_tokens_are_those_that_the_provider_counts(option: str, ratio: float) -> None:
-    options: dict[str, Any] = {option: 2_000, "provider": priced(read=0)}  # only the limit moves the boundary
-    history = History(calibrate=True, **options)
-    sizes = talking(history, turns(25), ratio)
-    chars_per_token = history.stats().reported.chars_per_token
-    assert chars_per_token == pytest.approx(ratio, rel=0.03)
-    assert 2_000 * ratio * 0.8 < max(sizes[5:]) <= 2_000 * ratio * 1.03
-    plain = talking(History(**options), turns(25), ratio)
-    assert max(plain) <= 2_000 * 4 and (sizes == plain) == (ratio == 4)
+@pytest.mark.parametrize("limit", [3_000, 8_000])
+def test_calibrated_requests_stay_within_the_limit_as_it_is_billed(ratio: float, limit: int) -> None:
+    calibrated, plain = (tokens_sent(ratio, limit, calibrate=calibrate) for calibrate in (True, False))
+    assert max(calibrated) <= 1.05 * limit
+    if ratio < 4:
+        assert max(plain) > 1.5 * limit
+    over = [place for place, tokens in enumerate(calibrated) if tokens > limit]
+    assert not any(place + 1 in over for place in over), "the next view is within the limit"
 
 
-def test_a_calibrated_trigger_is_in_tokens_that_the_provider_counts() -> None:
-    """A dense text has two characters a token, so that masks begin at half of the characters."""
+def test_what_is_beside_the_view_counts_once_it_is_reported() -> None:
+    assert max(tokens_sent(4.0, 4_000, beside=2_000)) <= 4_000
+    assert max(tokens_sent(4.0, 4_000, beside=2_000, calibrate=False)) > 5_000
 
+
+def test_a_calibrated_trigger_counts_what_is_beside_the_view() -> None:
     def first_mask(**options: Any) -> int:
         history = recede.History(keep=1, boundary="sliding", trigger_tokens=4_000, **options)
         for message in turns(60, words=333):
@@ -253,7 +271,7 @@ def test_a_calibrated_trigger_is_in_tokens_that_the_provider_counts() -> None:
                 history.view()
                 if history.stats().masked_count:
                     return history.stats().raw_chars
-                counted(history, 2.0)
+                history.reported({"input_tokens": 2_000 + history.stats().view_chars // 4, "output_tokens": 5})
         raise AssertionError("nothing is masked")
 
     assert first_mask() > 16_000 and 8_000 < first_mask(calibrate=True) < 10_000
@@ -264,14 +282,10 @@ def test_calibration_counts_from_the_next_request_on() -> None:
     for message in turns(9):
         history.append(message)
     view = history.view()
-    counted(history, 1.5)
-    assert history.view() == view
-    history.append(chat_call("next", "run"))
-    history.append(chat_result("next", "word " * 300))
-    counted(history, 1.5)
-    assert history.view()[:-2] == view, "the first two requests give the characters of a token"
+    history.reported({"input_tokens": 2_000, "output_tokens": 5})
+    assert history.view() == view, "this request was made"
     history.append(chat_call("last", "run"))
-    assert history.view()[: len(view)] == view, "this request was made"
+    assert history.view()[: len(view)] == view, "no request is made after an answer"
     history.append(chat_result("last", "x"))
     assert history.view()[: len(view)] != view
 

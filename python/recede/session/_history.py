@@ -46,9 +46,9 @@ class History(HistoryReader):
             with the tool of `tool_definition`: ``[old tool output cleared to save context, recall 3f9c2a1b07de]``.
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
-        calibrate: with ``max_input_tokens`` or ``trigger_tokens``: from the next request on, a token counts as many
-            characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also
-            in a saved or stored history.
+        calibrate: with ``max_input_tokens`` or ``trigger_tokens``: from the next request on, tokens count as in the
+            requests given to `reported`, with what these have beside the view, such as the system prompt and the
+            tools. A token has 1 to 8 characters. Earlier views stay, also in a saved or stored history.
         summarizer: `(messages, previous_summary) -> str`, sync or async (`aview`): old turns become its summary when
             that pays (docs/summaries.md), and over the limit, in place of the built-in one. None: only over the limit.
         **options: as for `reduce`. With a `token_counter` each text is counted once, when it is appended.
@@ -300,7 +300,7 @@ class History(HistoryReader):
         """Report what the provider counted for the request of the last view, before its answer is appended.
 
         The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent; with
-        ``calibrate=True`` they determine how many characters a token of the limit has. A request found the cache cold
+        ``calibrate=True`` they determine what the next view may have under the limit. A request found the cache cold
         if it was served less than half of what the request before it had sent, though its view begins with that one's.
         The first request, one after a move of the boundary or a rewind, and one after a request of under 2,048 tokens
         say nothing. A cold request is already paid for, and the next one is served again, so one alone changes nothing.

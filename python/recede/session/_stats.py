@@ -14,8 +14,6 @@ from recede.reduction._kinds import tokens_of
 _MIN_CACHED_TOKENS = Provider.of("anthropic").min_tokens or 0
 # One cold request is a pause that is over; after this many in a row, the cache is taken to keep nothing.
 _COLD_IN_A_ROW = 2
-# Bounds of the characters of a thousand tokens: beyond, something else than text was counted.
-_LEAST_CHARS, _MOST_CHARS = 1_000, 8_000
 _LARGEST = (1 << 48) - 1  # of a stored number
 
 
@@ -108,8 +106,8 @@ class Reports:
             return
         sums, is_cold = self.add(before, reported)
         *_, chars, tokens = sums
-        measured = min(max(1_000 * chars // tokens, _LEAST_CHARS), _MOST_CHARS) if calibrates and tokens else None
-        session.report(sums, measured, is_cold)
+        counted = (min(reported.usage.sent_tokens, _LARGEST), reported.view_chars, (chars, tokens))
+        session.report(sums, counted if calibrates else None, is_cold)
 
     def add(self, sums: list[int], reported: Reported) -> tuple[list[int], bool]:
         """The sums with this request, and whether the next one will find the cache cold."""

@@ -13,7 +13,7 @@ use crate::py::reduction::{moves_of, unmasked_of};
 use crate::py::store::PyStore;
 use crate::py::unread;
 use crate::py::values::Any;
-use crate::session::{Chunks, Failure, Mask, Session, Update, ViewMessage};
+use crate::session::{Chunks, Counted, Failure, Mask, Session, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
@@ -174,16 +174,19 @@ impl PySession {
         })
     }
 
-    /// Takes reports of the provider: new sums, how many characters a thousand tokens have, that the cache is cold.
-    #[pyo3(signature = (sums=None, calibrated_chars=None, is_cold=false))]
+    /// Takes reports of the provider: new sums, what was counted for a request, that the cache is cold.
+    #[pyo3(signature = (sums=None, counted=None, is_cold=false))]
     fn report(
         &self,
         py: Python<'_>,
         sums: Option<Vec<usize>>,
-        calibrated_chars: Option<usize>,
+        counted: Option<(usize, usize, (usize, usize))>,
         is_cold: bool,
     ) -> PyResult<()> {
-        guarded(|| self.shared.change(py, |session, store| session.report(sums, calibrated_chars, is_cold, store)))
+        guarded(|| {
+            let counted = counted.map(|(input, view, growth)| Counted { input, view, growth });
+            self.shared.change(py, |session, store| session.report(sums, counted, is_cold, store))
+        })
     }
 
     /// Drops all but the first messages.
