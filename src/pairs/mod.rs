@@ -17,6 +17,7 @@ pub(crate) use links::Links;
 use open_calls::OpenCalls;
 pub(crate) use repair::{MissingId, missing_ids};
 pub use repair::{Repair, repairs};
+use std::collections::BTreeSet;
 
 const NONE: u32 = u32::MAX;
 
@@ -55,7 +56,7 @@ impl Pairs {
             let call = match nearest {
                 Some(call) if self.ids.shared.has(call) => {
                     let (tool, first_result) = (outline.results[result].name, &self.first_result);
-                    self.ids.shared.call_of(call, tool, |call| first_result[call as usize] != NONE)
+                    self.ids.shared.call_of(call, tool, |call| first_result[call] != NONE)
                 }
                 call => call,
             };
@@ -186,6 +187,14 @@ fn place_of(outline: &Outline, call: usize) -> Place {
     let Call { message, .. } = outline.calls[call];
     let is_one_call = outline.messages[message as usize].shape.is_one_call();
     (Reverse(if is_one_call { 0 } else { message }), call as u32)
+}
+
+/// The next of these calls to be answered. Those that are answered go.
+fn next_unanswered(calls: &mut BTreeSet<Place>, is_answered: impl Fn(usize) -> bool) -> Option<u32> {
+    while calls.first().is_some_and(|(_, call)| is_answered(*call as usize)) {
+        calls.pop_first();
+    }
+    calls.first().map(|(_, call)| *call)
 }
 
 /// The tool that the facts of a result name.

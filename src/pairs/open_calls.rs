@@ -1,8 +1,8 @@
 //! Pairs by place: a result that has no id, or whose call has none, answers an open call of its tool.
 
-use super::place_of;
+use super::{Place, next_unanswered, place_of};
 use crate::outline::{Name, Outline, Shape};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The open calls before a message: those of the run, and then of the messages with results, that directly precede it. Each
 /// message is read once, and only when a later result asks.
@@ -14,8 +14,8 @@ pub(crate) struct OpenCalls {
     from: usize,
     /// The start of the run of the last read message.
     run: usize,
-    /// Calls by tool, those without an id and those with one: the next to be answered is on top. They may be answered by now.
-    calls: HashMap<(Shape, Name), [Vec<u32>; 2]>,
+    /// Calls by tool, those without an id and those with one, by their places. They may be answered by now.
+    calls: HashMap<(Shape, Name), [BTreeSet<Place>; 2]>,
 }
 
 impl OpenCalls {
@@ -30,10 +30,8 @@ impl OpenCalls {
         let result = &outline.results[result];
         let tool = tool_of(outline, result.message, result.name)?;
         self.advance_to(outline, result.message as usize);
-        let [without_id, with_id] = self.calls.get_mut(&tool)?.each_mut().map(|calls| {
-            while calls.pop_if(|call| is_answered(*call as usize)).is_some() {}
-            calls.last().copied()
-        });
+        let calls = self.calls.get_mut(&tool)?.each_mut();
+        let [without_id, with_id] = calls.map(|calls| next_unanswered(calls, &is_answered));
         without_id.or_else(|| with_id.filter(|_| result.id.is_none()))
     }
 
@@ -49,12 +47,11 @@ impl OpenCalls {
                 (self.from, new) = (self.run, self.run);
             }
         }
-        let mut calls: Vec<usize> = (outline.calls_before(new)..outline.calls_before(end)).collect();
-        calls.sort_by_key(|call| core::cmp::Reverse(place_of(outline, *call)));
-        for call in calls {
+        for call in outline.calls_before(new)..outline.calls_before(end) {
             let facts = &outline.calls[call];
             for tool in tools_of(outline, facts.message, facts.name) {
-                self.calls.entry(tool).or_default()[usize::from(facts.id.is_some())].push(call as u32);
+                let calls = &mut self.calls.entry(tool).or_default()[usize::from(facts.id.is_some())];
+                calls.insert(place_of(outline, call));
             }
         }
         self.end = end;

@@ -1,6 +1,6 @@
 //! Calls of one turn that share an id: it does not distinguish them, so their results pair by place and tool.
 
-use super::{Place, place_of};
+use super::{Place, next_unanswered, place_of};
 use crate::outline::{Name, Outline};
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,14 +35,9 @@ impl SharedIds {
     }
 
     /// Returns the call that a result answers, of those that share an id with this one: the next of its tool, or of any.
-    pub(super) fn call_of(&mut self, call: u32, tool: Name, is_answered: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(super) fn call_of(&mut self, call: u32, tool: Name, is_answered: impl Fn(usize) -> bool) -> Option<u32> {
         let first = *self.first.get(&call)?;
-        [tool, None].into_iter().find_map(|tool| {
-            let calls = self.calls.get_mut(&(first, tool))?;
-            while calls.first().is_some_and(|(_, call)| is_answered(*call)) {
-                calls.pop_first();
-            }
-            calls.first().map(|(_, call)| *call)
-        })
+        let mut tools = [tool, None].into_iter();
+        tools.find_map(|tool| next_unanswered(self.calls.get_mut(&(first, tool))?, &is_answered))
     }
 }

@@ -90,6 +90,15 @@ def test_a_result_becomes_a_string_wherever_and_whatever_it_is(place: str, value
     assert texts == (0 if is_text else 1), "what is no text has no beginning"
 
 
+def test_a_result_without_id_answers_the_first_call_of_a_run_read_twice() -> None:
+    # What is of the type of a call, and a result by its role, asks within the run for the calls before it.
+    both = {"role": "tool", "type": "_call", "content": "x"}
+    history = [*call("1"), both, *call("2"), {"type": "function_result", "result": "r"}, output("ok")]
+    orphans = [(kind, place) for kind, place, _ in findings(history) if kind != "missing_id"]
+    assert orphans == [("result_without_call", 1), ("call_without_result", 2)]
+    assert recede.reduce(history).orphans == (1, 2)
+
+
 @pytest.mark.parametrize("value", [None, "", [], 5, True])
 def test_a_result_without_text_stays(value: Any) -> None:
     history = [said("Go."), thought(), *call("1"), result("1", value), output("ok")]
