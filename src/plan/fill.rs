@@ -346,7 +346,8 @@ impl<'a> Filling<'a> {
         let place = kept.messages.range(leading_system_messages(self.context.outline, self.end)..).next();
         let place = place.map_or(self.end, |place| *place);
         let summary = if drops && is_asked && share >= LEAST_SUMMARY && helps {
-            Some(Standing { place, share, request: self.end, key: 0 })
+            let compacted = self.state.gone.hidden.compacted;
+            Some(Standing { place, share, request: self.end, compacted, key: 0 })
         } else {
             self.keep_earlier_summaries(&mut kept);
             let standing = standing.filter(|standing| kept.cost.saturating_add(standing.share) as i128 <= self.budget);

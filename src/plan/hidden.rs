@@ -16,6 +16,8 @@ pub(crate) struct Standing {
     pub share: usize,
     /// How many messages preceded the request that made it.
     pub request: usize,
+    /// Of the messages before this one a compaction of the provider told then.
+    pub compacted: usize,
     /// The same for summaries of the same messages, in the same steps.
     pub key: u64,
 }

@@ -165,10 +165,10 @@ impl State {
             return Err(0);
         }
         let (first, key) = ((hidden[0] as usize).min(place), key_of(self.gone.hidden.summary, &hidden));
-        let (cuts, call) = (self.gone.hidden.cuts.clone(), Some(call));
+        let (cuts, compacted, call) = (self.gone.hidden.cuts.clone(), self.gone.hidden.compacted, Some(call));
         let mut hiding = Hiding { messages: hidden, cuts, call, is_forced: is_needed, ..Hiding::default() };
         let place = self.gone.hidden.shown(first..end).find(|message| !hiding.has(*message)).unwrap_or(end);
-        hiding.summary = Some(Standing { place, share, request: end, key });
+        hiding.summary = Some(Standing { place, share, request: end, compacted, key });
         // Since all is written again, what is old is masked now.
         let boundary = self.next_boundary(context.policy);
         let masked = self.waiting_before(boundary, |one| !hiding.has(message_of(context.outline, one.result)));

@@ -148,7 +148,7 @@ impl Played<'_> {
             self.summary_chars = summary.share.min(model.summary_chars);
             return None;
         }
-        let writer = SummaryWriter::of(self.planner.context(), &self.state.gone.hidden);
+        let writer = SummaryWriter::of(self.planner.context(), &self.state, &Step::default(), summary);
         let built_in = writer.built_in(&writer.tagged());
         let text = SummaryWriter::clipped(&built_in, summary.share, self.planner.costs).ok()?;
         self.summary_chars = count_chars(&text);
@@ -186,10 +186,10 @@ impl Played<'_> {
     fn call(&self, step: &Step, end: usize) -> (usize, usize) {
         let (context, Some(hiding)) = (self.planner.context(), &step.hiding) else { return (0, 0) };
         let made = hiding.summary.filter(|summary| summary.request == end);
-        let (Some(model), Some(_), None) = (context.policy.limit.model, made, hiding.call) else {
+        let (Some(model), Some(made), None) = (context.policy.limit.model, made, hiding.call) else {
             return hiding.call.unwrap_or((0, 0));
         };
-        let writer = SummaryWriter::of(context, &self.state.hidden_after(step));
+        let writer = SummaryWriter::of(context, &self.state, step, made);
         let (messages, known) = writer.untold(&self.state, step, |_| true);
         let of = messages.iter().map(|message| context.outline.chars_of(*message, context.policy.text.image_chars));
         let earlier = || writer.previous().map_or(0, |text| count_chars(&text));

@@ -1,7 +1,7 @@
 //! Stage 2: a summary replaces everything outside the keep set; and the built-in summary, which needs no model.
 
 use super::context::{Costs, PlanContext, Uncounted};
-use super::hidden::Hidden;
+use super::hidden::Standing;
 use super::layout::Summary;
 use super::outcome::SummaryRequest;
 use super::state::State;
@@ -102,6 +102,8 @@ pub(crate) struct SummaryWriter<'a> {
     /// Summaries of earlier reductions, which it takes the place of.
     earlier: Vec<usize>,
     dropped: Vec<usize>,
+    /// What the user has said first.
+    task: Option<usize>,
     /// Whether it names the task, which the view does not show.
     names_task: bool,
 }
@@ -109,18 +111,21 @@ pub(crate) struct SummaryWriter<'a> {
 impl<'a> SummaryWriter<'a> {
     /// The writer for these messages, of a view without the task, and for earlier summaries.
     pub(super) fn telling_of(context: PlanContext<'a>, earlier: Vec<usize>, dropped: Vec<usize>) -> Self {
-        SummaryWriter { context, earlier, dropped, names_task: true }
+        let task = first_user_message(context.outline, &earlier, context.outline.messages.len());
+        SummaryWriter { context, earlier, dropped, task, names_task: true }
     }
 
-    /// The writer for these hidden messages.
-    pub(crate) fn of(context: PlanContext<'a>, hidden: &Hidden) -> Self {
+    /// The writer of the summary that stands after a step: for what was hidden when it was made.
+    pub(crate) fn of(context: PlanContext<'a>, state: &State, step: &Step, standing: Standing) -> Self {
         let PlanContext { outline, source, .. } = context;
+        let (mut dropped, _) = state.to_tell(step, |_| false);
+        let is_hidden = |message: &usize| dropped.binary_search(message).is_ok();
         let mut earlier = earlier_summaries(outline, source, outline.messages.len());
-        let task = first_user_message(outline, &earlier);
-        earlier.retain(|message| hidden.has(*message));
-        let is_told = |message: &usize| *message >= hidden.compacted && earlier.binary_search(message).is_err();
-        let dropped = hidden.messages().filter(is_told).collect();
-        SummaryWriter { context, names_task: task.is_none_or(|task| hidden.has(task)), earlier, dropped }
+        let task = first_user_message(outline, &earlier, standing.request);
+        let names_task = task.as_ref().is_none_or(is_hidden);
+        earlier.retain(is_hidden);
+        dropped.retain(|message| *message >= standing.compacted && earlier.binary_search(message).is_err());
+        SummaryWriter { context, earlier, dropped, task, names_task }
     }
 
     /// The messages that it is made of.
@@ -191,10 +196,9 @@ impl<'a> SummaryWriter<'a> {
         let is_kind = |line: &[u8], prefix: &str| line.starts_with(prefix.as_bytes());
         let mut lines = vec![SUMMARY_HEAD.as_bytes().to_vec()];
         if self.names_task {
-            lines.extend(previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned().or_else(|| {
-                let task = first_user_message(self.context.outline, &self.earlier)?;
-                line_of(OBJECTIVE, &self.text_of_pieces(task), OBJECTIVE_CHARS)
-            }));
+            let objective = previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned();
+            let of_task = || line_of(OBJECTIVE, &self.text_of_pieces(self.task?), OBJECTIVE_CHARS);
+            lines.extend(objective.or_else(of_task));
         }
         let prefixes = || KINDS.iter().map(|(prefix, ..)| *prefix).chain([OBJECTIVE]);
         for line in previous.iter().filter(|line| !prefixes().any(|prefix| is_kind(line, prefix))) {
@@ -279,10 +283,9 @@ impl<'a> SummaryWriter<'a> {
     }
 }
 
-/// The task: the first user message that is neither result, part of a run, nor one of the earlier summaries.
-fn first_user_message(outline: &Outline, summaries: &[usize]) -> Option<usize> {
-    (0..outline.messages.len())
-        .find(|message| outline.is_said_by_user(*message) && summaries.binary_search(message).is_err())
+/// The task: of the first messages the first of a user that is neither result, part of a run, nor one of the earlier summaries.
+fn first_user_message(outline: &Outline, summaries: &[usize], end: usize) -> Option<usize> {
+    (0..end).find(|message| outline.is_said_by_user(*message) && summaries.binary_search(message).is_err())
 }
 
 /// A line of the summary: prefix, and the clipped text; None if there is no text.

@@ -34,7 +34,7 @@ impl Planner<'_> {
         let mut summary = None;
         let (mut cost, mut chars) = (state.sums.cost, state.chars_before(self.end));
         if let Some(standing) = hidden.summary {
-            let writer = SummaryWriter::of(context, hidden);
+            let writer = SummaryWriter::of(context, state, &Step::default(), standing);
             let texts = if let SummaryInput::Known(texts) = input { &texts[..] } else { &[] };
             let known = |key| texts.iter().find(|(known, _)| *known == key);
             let told = self.remembered.and_then(|_| writer.fingerprint());

@@ -64,7 +64,7 @@ impl Session {
                 return Ok(self.show_summary(standing, &text)); // a stored one may be longer than its share is today
             }
             if !self.policy.limit.asks_summary {
-                let text = self.built_in(standing.key);
+                let text = self.built_in(standing);
                 return Ok(self.show_summary(standing, &text));
             }
             let (turns, cost) = (self.log.turns.count(), self.log.cost);
@@ -117,7 +117,7 @@ impl Session {
     fn ask_summary(&self, standing: Standing) -> Update {
         let is_known = |key| key != standing.key && self.text_of(key).is_some();
         self.with_context(|context| {
-            let writer = SummaryWriter::of(context, &self.state.hidden_after(&self.step));
+            let writer = SummaryWriter::of(context, &self.state, &self.step, standing);
             let (messages, known) = writer.untold(&self.state, &self.step, is_known);
             let previous = known.and_then(|key| self.text_of(key));
             let previous = previous.map(|text| SummaryWriter::body(text)).or_else(|| writer.previous());
@@ -132,16 +132,16 @@ impl Session {
     }
 
     /// The built-in summary of the view.
-    fn built_in(&mut self, key: u64) -> Vec<u8> {
+    fn built_in(&mut self, standing: Standing) -> Vec<u8> {
         if let Some((known, text)) = &self.summaries.built_in
-            && *known == key
+            && *known == standing.key
         {
             return text.clone();
         }
         let mut summaries = core::mem::take(&mut self.summaries);
         summaries.looked_at.resize(self.log.len(), false);
         let text = self.with_context(|context| {
-            let writer = SummaryWriter::of(context, &self.state.hidden_after(&self.step));
+            let writer = SummaryWriter::of(context, &self.state, &self.step, standing);
             for message in writer.summarized() {
                 if !core::mem::replace(&mut summaries.looked_at[message], true) {
                     summaries.tagged.extend(writer.tags_of(message));
@@ -151,7 +151,7 @@ impl Session {
             writer.built_in(&summaries.tagged.iter().filter(is_hidden).copied().collect::<Vec<_>>())
         });
         self.summaries = summaries;
-        self.summaries.built_in = Some((key, text.clone()));
+        self.summaries.built_in = Some((standing.key, text.clone()));
         text
     }
 }

@@ -311,7 +311,7 @@ class Messages:
                     earlier = [index for index in earlier_summaries(outline) if index in made.told]
                     if previous is None and earlier:
                         previous = previous_summary(outline)
-                    dropped = made.told.difference(known[-1] if known else (), earlier, range(fold.hidden.compacted))
+                    dropped = made.told.difference(known[-1] if known else (), earlier, range(made.compacted))
                     return SummaryRequest([self.messages[index] for index in sorted(dropped)], previous, "")
                 if summary is not False:
                     plan = standing(fold, fold.plan(), summary)

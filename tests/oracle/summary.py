@@ -51,7 +51,9 @@ def _is_summary(text: str) -> bool:
     return text == FIRST_LINE or text.startswith(FIRST_LINE + "\n")
 
 
-def built_in_summary(facts: Facts, dropped: Iterable[int], previous: str | None, *, names_task: bool = True) -> str:
+def built_in_summary(
+    facts: Facts, dropped: Iterable[int], previous: str | None, task: Iterable[Message], *, names_task: bool = True
+) -> str:
     """The objective, other lines of an earlier summary, then the newest lines of each kind.
 
     Lines of an earlier summary come first in their kind. Of those that are equal, the newest is said.
@@ -61,8 +63,8 @@ def built_in_summary(facts: Facts, dropped: Iterable[int], previous: str | None,
     for line in said:
         kind = next((kind for kind in lines if kind and line.startswith(kind)), "")
         lines[kind].append(line)
-    for task in user_messages(facts.outline)[:1]:
-        _add(lines, _OBJECTIVE, _text_of(task), _OBJECTIVE_CHARS)
+    for message in task:
+        _add(lines, _OBJECTIVE, _text_of(message), _OBJECTIVE_CHARS)
     for message in (facts.outline.messages[index] for index in dropped):
         for tag, kind in (("unresolved", _UNRESOLVED), ("constraint", _CONSTRAINT)):
             if tag in message.tags:

@@ -15,7 +15,7 @@ from published import History
 
 import recede
 from store_reader import event, event_of, header_of
-from support import call, result, turns, user
+from support import assistant, call, result, turns, user
 
 
 @pytest.fixture
@@ -121,6 +121,19 @@ def test_a_session_that_becomes_masked_as_it_is_read_again(path: Path) -> None:
             stored = History(store=store, token_counter=costly, **options)
             assert stored.view() == plain.view() != messages
             assert stored.stats()[:7] == plain.stats()[:7]
+
+
+def test_a_summary_is_the_same_after_a_restart_though_more_is_hidden(path: Path) -> None:
+    history = recede.History(max_input_tokens=500)
+    for message in [user("Go."), *turns(40, 200)]:
+        history.append(message)
+    before = history.view()
+    history.append(result("0", "a late word"))
+    assert history.view() == before, "the result is hidden, and the summary as it was"
+    history.save(path)
+    assert recede.History.load(path).view() == before
+    history.extend([assistant("y" * 1_200), user("And now?")])
+    assert "- outcome: run: a late word" in history.view()[0]["content"]
 
 
 def test_other_options_decide_everything_anew(path: Path) -> None:

@@ -44,7 +44,7 @@ impl Planner<'_> {
             return Err(masking);
         }
         let place = leading_system_messages(self.outline, self.end);
-        hidden.summary = Some(Standing { place, share: cost, request: self.end, key: 0 });
+        hidden.summary = Some(Standing { place, share: cost, request: self.end, compacted: 0, key: 0 });
         let plan = self.finish(masking, hidden, Some(writer.summary(text)));
         Ok(Outcome::Plan(Box::new(plan)))
     }

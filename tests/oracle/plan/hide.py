@@ -38,6 +38,7 @@ class Standing(NamedTuple):
     share: int
     request: int  # messages before the request that made it
     told: frozenset[int]  # what was hidden then
+    compacted: int  # of the messages before this one a compaction of the provider told then
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
     place = min((index for index in kept if index >= leading_system_messages(here)), default=end)
     summary: Standing | None
     if drops and end not in facts.failed and share >= _LEAST_SUMMARY and kept_cost + share < full:
-        summary = Standing(place, share, end, before.messages | (set(shown) - kept))
+        summary = Standing(place, share, end, before.messages | (set(shown) - kept), before.compacted)
     else:
         if len(earlier) == end or kept_cost + cost(earlier) <= limit:
             kept.update(earlier)

@@ -87,7 +87,7 @@ def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> P
         if place < boundary and facts.outline.results[place].message not in hidden
     }
     place = next((index for index in range(min(min(hidden), place), end) if index not in gone), end)
-    standing = Standing(place, share, end, frozenset(gone))
+    standing = Standing(place, share, end, frozenset(gone), before.compacted)
     made = replace(before, messages=frozenset(gone), summary=standing)
     return Paying(Hiding(made, fold.cost_hiding(made, masked), is_needed), masked, call)
 

@@ -38,7 +38,7 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
     if policy.goal == "reduce" and not facts.fits(without):
         return None  # it would not fit with any summary
     if given is None:
-        built_in = built_in_summary(facts, dropped, previous_summary(outline))
+        built_in = built_in_summary(facts, dropped, previous_summary(outline), user_messages(outline)[:1])
         if policy.ask_summary:
             return SummaryRequest(dropped, previous_summary(outline), built_in)
         given = built_in, None
@@ -55,18 +55,18 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
 
 
 def standing(fold: Fold, plan: Plan, given: Given) -> Plan | SummaryRequest:
-    """The view of a state, with the text of its summary: all that is hidden is told, in a text of its share."""
+    """The view of a state, with the text of its summary, of its share: what was hidden when it was made is told."""
     facts, hidden = fold.facts, fold.hidden
-    outline, policy, summary = facts.outline, facts.policy, fold.hidden.summary
+    outline, policy, summary = facts.outline, facts.policy, hidden.summary
     if summary is None:
         return replace(plan, stage="fallback") if hidden.is_cut_off else plan
-    earlier = [index for index in earlier_summaries(outline) if index in hidden.messages]
-    dropped = sorted(index for index in hidden.messages.difference(earlier) if index >= hidden.compacted)
+    earlier = [index for index in earlier_summaries(outline) if index in summary.told]
+    dropped = sorted(index for index in summary.told.difference(earlier) if index >= summary.compacted)
     previous = previous_summary(outline) if earlier else None
-    task = user_messages(outline)[:1]
-    names_task = not task or task[0].index in hidden.messages
+    task = user_messages(outline.beginning(summary.request))[:1]
+    names_task = not task or task[0].index in summary.told
     if not given:
-        built_in = built_in_summary(facts, dropped, previous, names_task=names_task)
+        built_in = built_in_summary(facts, dropped, previous, task, names_task=names_task)
         if policy.ask_summary and given is None:
             return SummaryRequest(dropped, previous, built_in)
         given = built_in, None
