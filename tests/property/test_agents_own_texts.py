@@ -139,7 +139,7 @@ def test_a_prefix_changes_only_where_the_boundary_moves(cache: str, steps: Any, 
 def test_an_agent_that_clears_what_is_masked_already_changes_no_result(
     marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recede.proxy._masker.texts_of", lambda *_: AgentTexts((), (marker,), ()))
+    monkeypatch.setattr("recede.proxy._policies.texts_of", lambda *_: AgentTexts((), (marker,), ()))
     is_short = len(marker) < len(PLACEHOLDER)
     rng, tried = random.Random(0), 0
     path = "/v1/messages"
