@@ -333,7 +333,7 @@ AGENTS = {
     ),
     "vibe": Agent(
         "Vibe",
-        "3.0.3",
+        "3.0.2",
         package="mistral-vibe",
         files=(("project", ".vibe/config.toml"), ("user", "{VIBE_HOME:~/.vibe}/config.toml")),
         otherwise="it takes its address from its config.toml",

@@ -183,7 +183,13 @@ SETUPS = {
     "claude, nothing": SetUp(CLAUDE, {}, "api.anthropic.com", {"ANTHROPIC_API_KEY": "sk-ant-x"}),
     "claude, environment": SetUp(CLAUDE, {}, "api.z.ai", _claude("https://api.z.ai/api/anthropic", "glm-5.3")),
     "qwen, environment": SetUp(QWEN, {}, "api.deepseek.com", OF_OPENAI),
-    "qwen, nothing": SetUp(QWEN, {}, "api.openai.com", {"OPENAI_API_KEY": KEY, "OPENAI_MODEL": "gpt-5.4"}),
+    "qwen, nothing": SetUp(QWEN, {}, "dashscope.aliyuncs.com", {"OPENAI_API_KEY": KEY, "OPENAI_MODEL": "qwen4-max"}),
+    "qwen, Responses": SetUp(
+        ("qwen", "-p", "Say hi.", "--auth-type", "openai-responses"),
+        {},
+        "api.openai.com",
+        {"OPENAI_API_KEY": KEY, "OPENAI_MODEL": "gpt-5.4"},
+    ),
     "pi, built-in provider": SetUp(
         _asking("pi", "-p", "--provider", "deepseek", "--model", "deepseek-v4-pro"), {}, "api.deepseek.com", DEEPSEEK
     ),

@@ -186,6 +186,45 @@ def test_qwen_model_providers_are_in_a_throw_away_file_without_keys(tmp_path: Pa
         assert not plan.words and not done.files and "modelProviders do not come" in done.said
 
 
+DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
+
+
+def test_qwen_without_an_address_keeps_its_default(tmp_path: Path) -> None:
+    settings = {".qwen/settings.json": {"security": {"auth": {"selectedType": "openai"}}}}
+    for files, words, given in (
+        ({}, ("--auth-type", "openai"), {}),
+        (settings, (), {}),
+        ({}, (), {"OPENAI_BASE_URL": DASHSCOPE}),
+    ):
+        (tmp_path / str(len(str(given)) + len(words))).mkdir()
+        start = Start(tmp_path / str(len(str(given)) + len(words)), files, "qwen", *words, OPENAI_API_KEY=KEY, **given)
+        plan, done = start.pointed()
+        url, word = only(plan)
+        own = f"{PROXY}/@{word}/compatible-mode/v1"
+        assert url == DASHSCOPE and done.command == ("qwen", "--openai-base-url", own, *words)
+        assert done.environment["DASHSCOPE_PROXY_BASE_URL"] == own  # else it sends no cache marks
+        assert ("OPENAI_BASE_URL" in done.environment) == bool(given)
+
+
+def test_qwen_without_a_login_gets_no_variable_that_chooses_one(tmp_path: Path) -> None:
+    start = Start(tmp_path, {}, "qwen", OPENAI_API_KEY=KEY, OPENAI_MODEL="qwen4-max", ANTHROPIC_API_KEY=KEY)
+    plan, done = start.pointed()
+    assert not plan.words and done.command == ("qwen",)
+    assert not {"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"} & {*done.environment}
+    _, done = start.pointed(("anthropic", "openai", "gemini"))  # an upstream that was typed goes before that
+    assert done.environment["OPENAI_BASE_URL"] == f"{PROXY}/v1"
+    _, done = Start(tmp_path, {}, "qwen", "--auth-type", "openai-responses").pointed()
+    assert done.environment["OPENAI_BASE_URL"] == f"{PROXY}/v1"
+
+
+def test_qwen_models_without_an_address_are_left_alone(tmp_path: Path) -> None:
+    """They go to OpenAI, and others of the same login to its default."""
+    files = {".qwen/settings.json": {"modelProviders": {"openai": [{"id": "gpt-5.4"}]}}}
+    plan, done = Start(tmp_path, files, "qwen", "--auth-type", "openai").pointed()
+    assert not plan.words and "--openai-base-url" not in done.command and "OPENAI_BASE_URL" not in done.environment
+    assert "without a baseUrl do not come to the proxy" in done.said
+
+
 def test_qwen_address_that_nobody_can_read_leaves_it_alone(tmp_path: Path) -> None:
     """Else the address of the proxy would go before it, and the key to another company."""
     for files in (

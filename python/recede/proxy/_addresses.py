@@ -41,6 +41,7 @@ class Own(NamedTuple):
     replace: Replace = lambda _: Replacement()
     notes: tuple[str, ...] = ()  # what cannot be replaced, and what to set instead
     kept: tuple[str, ...] = ()  # variables that are not set, since a file names an address in them
+    unset: tuple[str, ...] = ()  # variables that are not set either: without one the agent sends nothing by itself
     is_alone: bool = False  # it is started as without the proxy: an address that nobody can read would be overridden
 
 

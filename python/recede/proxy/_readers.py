@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from recede._agents import Agent
+from recede._serving import host_name
 from recede.proxy import _other_readers
 from recede.proxy._addresses import (
     VARIABLES,
@@ -151,16 +152,26 @@ def _gemini(agent: Agent, place: Place) -> Own:
     return Own(tuple(found), replace, tuple(notes), is_alone=bool(notes))
 
 
+_DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
+# To these it sends cache marks, and to the host that DASHSCOPE_PROXY_BASE_URL names.
+_MARKED = re.compile(
+    r"((.+\.)?dashscope(-intl|-us)?\.aliyuncs|token-plan\..+\.maas\.aliyuncs|.+\.(alibaba-inc|aliyun-inc|alicloudapi))\.com"
+)
+
+
 def _qwen(agent: Agent, place: Place) -> Own:
     notes: list[str] = []
     layers = layers_of(agent, place)
     set_by = [*env_file(place, ".qwen"), *(one._replace(data=table(one.data, "env")) for one in layers)]
     variables = [one for one in _by_variables(place, set_by, notes) if one.name != "OPENAI_BASE_URL"]
     name, typed = "OPENAI_BASE_URL", place.option("--openai-base-url")
+    given = place.environment.get(name, "")
     found: tuple[Layer, Any] | None = None
     if typed is not None:
         found = Layer("the command line", {}), typed[1]
-    elif not place.environment.get(name):
+    elif _MARKED.fullmatch(host_name(given)):
+        found = Layer(name, {}), given
+    elif not given:
         found = first(set_by, name) or first(layers, "security", "auth", "baseUrl")
     base = found and address(place, name, found[0], found[1], "openai", notes, [*set_by, *layers])
     is_alone = bool(notes)
@@ -180,6 +191,16 @@ def _qwen(agent: Agent, place: Place) -> Own:
         why = "system settings win" if is_taken else "an entry has headers or a key"
         notes.append(f"addresses in modelProviders do not come to the proxy, since {why}")
         entries = {}
+    login = place.option("--auth-type") or first(layers, "security", "auth", "selectedType")
+    api = login[1] if login else ""
+    if base is None and not given and not all(within(one, "baseUrl") for one in models.get("openai", ())):
+        notes.append("models in modelProviders without a baseUrl do not come to the proxy")
+    elif base is None and not given and api == "openai":
+        base = Address(name, _DASHSCOPE, "its default", "openai")
+    # By these it would choose a login.
+    choosing = ["ANTHROPIC_BASE_URL"] if api == "openai-responses" else ["ANTHROPIC_BASE_URL", name]
+    unset = tuple(one for one in choosing if not place.environment.get(one))
+    marked = base is not None and _MARKED.fullmatch(host_name(base.url))
 
     def replace(to: Callable[[Address], str]) -> Replacement:
         arguments, words, files = tuple[str, ...](), list(place.words), {}
@@ -198,9 +219,12 @@ def _qwen(agent: Agent, place: Place) -> Own:
             }
             files = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": {"modelProviders": changed}}
         more = {one.name: to(one) for one in variables}
+        if base is not None and marked:
+            more["DASHSCOPE_PROXY_BASE_URL"] = to(base)
         return Replacement(arguments, more, files, words=tuple(words))
 
-    return Own(found_of(base, *variables, *entries.values()), replace, tuple(notes), is_alone=is_alone)
+    addresses = found_of(base, *variables, *entries.values())
+    return Own(addresses, replace, tuple(notes), is_alone=is_alone, unset=unset)
 
 
 # OpenCode

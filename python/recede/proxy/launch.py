@@ -87,6 +87,7 @@ def planned(
     if agent is None or not converses:
         return Plan(Own(kept=kept_variables(read)))
     own = own_addresses(key, agent, read)
+    own = own._replace(unset=tuple(name for name in own.unset if VARIABLES[name] not in typed))
     return Plan(own, {one: secrets.token_hex(8) for one in own.addresses if one.form not in typed})
 
 
@@ -178,12 +179,11 @@ def pointed(command: tuple[str, ...], url: str, environment: Mapping[str, str], 
     title = agent.title if agent else Path(command[0]).name
     if own.is_alone:
         return Pointed(command, dict(environment), f"{title} is not pointed at the proxy: {_said(own.notes)}")
-    variables = {**environment, **_addresses(url, environment, own.kept)}
-    names = [
-        name for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL") if name not in own.kept
-    ]
+    kept = (*own.kept, *own.unset)
+    variables = {**environment, **_addresses(url, environment, kept)}
+    names = [name for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL") if name not in kept]
     given = own.replace(lambda one: _proxied(one, url, plan.words.get(one))) if own.addresses else Replacement()
-    added = [f"{name}={variables[name]}" for name in VARIABLES if name not in (*own.kept, *given.variables)]
+    added = [f"{name}={variables[name]}" for name in VARIABLES if name not in (*kept, *given.variables)]
     folder, first = Path(__file__).parent, _first(command, place)
     arguments, words = given.arguments, command[first:] if given.words is None else given.words
     if agent is not None and converses:
