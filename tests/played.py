@@ -120,7 +120,7 @@ class PlayedModel:
             return None
         tools = [{"type": "text", "text": json.dumps(tool), "description": ""} for tool in body.get("tools") or ()]
         if path.endswith("/messages"):
-            found = self._cache.count({**body, "tools": tools})
+            found = self._cache.count({**body, "system": _system(body), "tools": tools})
             if isinstance(found, str):
                 self.refused.append(found)
                 return None
@@ -162,9 +162,9 @@ class PlayedModel:
             for tool in [*(body.get("tools") or []), *added]
             for one in tool.get("functionDeclarations") or tool.get("tools") or [tool]
         ]
-        names = {tool.get("name") or tool.get("function", {}).get("name") for tool in declared}
-        name = next((name for name in inputs if name in names), None)
-        return None if name is None else (name, inputs[name])
+        described = {one["name"]: one for one in (tool.get("function", tool) for tool in declared) if "name" in one}
+        name = next((name for name in inputs if name in described), None)
+        return None if name is None else (name, _known(inputs[name], described[name]))
 
     def _inputs(self, number: int) -> Inputs:
         if number in self.calls:
@@ -188,12 +188,28 @@ class PlayedModel:
         }
 
 
+def _known(value: Any, tool: dict[str, Any]) -> Any:
+    """An input without the fields that a tool does not have."""
+    schemas = (tool.get(name) for name in ("input_schema", "parameters", "parametersJsonSchema"))
+    fields = next((schema["properties"] for schema in schemas if schema and schema.get("properties")), value)
+    return {name: one for name, one in value.items() if name in fields} if isinstance(value, dict) else value
+
+
 def _answered(body: dict[str, Any]) -> int:
-    """How many calls have been answered; also those whose results are masked."""
+    """How many calls have been answered; also those whose results are masked, or which an agent has left out."""
     if "contents" in body:
         return sum("functionResponse" in part for content in body["contents"] for part in content.get("parts", []))
     history = body.get("messages") or [item for item in body["input"] if str(item.get("type")).endswith("_output")]
-    return len(set(re.findall(r'"(?:tool_use_id|tool_call_id|call_id)": "(call_\d+)"', json.dumps(history))))
+    numbers = re.findall(r'"(?:tool_use_id|tool_call_id|call_id)": "call_(\d+)"', json.dumps(history))
+    return max(map(int, numbers), default=-1) + 1
+
+
+def _system(body: dict[str, Any]) -> Any:
+    """The system prompt; the API takes out what Claude Code says there of itself, anew at each request."""
+    system = body.get("system", ())
+    if isinstance(system, str):
+        return system
+    return [block for block in system if not block.get("text", "").startswith("x-anthropic-billing-header:")]
 
 
 def _plain(request: Request) -> bytes:
@@ -262,11 +278,12 @@ def _thinking(thoughts: list[dict[str, Any]]) -> list[Any]:
 
 
 def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
-    item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"msg_{done}"}
+    item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"msg_{done}", "status": "completed"}
     item["content"] = [{"type": "output_text", "text": LAST, "annotations": []}]
     if call is not None:
         name, value = call
         item = {"type": "function_call", "id": f"fc_{done}", "call_id": f"call_{done}", "name": name}
+        item["status"] = "completed"
         if isinstance(value, str):  # a script
             item |= {"type": "custom_tool_call", "input": value}
         else:
@@ -276,12 +293,23 @@ def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
     usage["total_tokens"] = sum(usage.values())
     usage["input_tokens_details"] = {"cached_tokens": tokens.read}
     usage["output_tokens_details"] = {"reasoning_tokens": 0}
+    whole = {**response, "output": [item], "status": "completed", "usage": usage}
     if not body.get("stream"):
-        return [_json({**response, "output": [item], "status": "completed", "usage": usage})]
+        return [_json(whole)]
+    kind, field, text = {
+        "message": ("output_text", "content", LAST),
+        "function_call": ("function_call_arguments", "arguments", item.get("arguments")),
+        "custom_tool_call": ("custom_tool_call_input", "input", item.get("input")),
+    }[item["type"]]
+    place = {"output_index": 0, "item_id": item["id"], **({"content_index": 0} if call is None else {})}
+    begun = {**item, "status": "in_progress", field: [] if call is None else ""}
     events: list[Any] = [
         {"type": "response.created", "response": {**response, "status": "in_progress"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": begun},
+        {"type": f"response.{kind}.delta", **place, "delta": text},
+        {"type": f"response.{kind}.done", **place, ("text" if call is None else field): text},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": {**response, "status": "completed", "usage": usage}},
+        {"type": "response.completed", "response": whole},
     ]
     numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
     return _stream([(event["type"], event) for event in numbered])

@@ -131,7 +131,6 @@ def _pi(home: Path) -> list[str]:
 
 AGENTS = {
     "claude_code": _claude,
-    "codex": _codex,
     "codex_with_functions": _codex_with_functions,
     "gemini_cli": _gemini,
     "opencode": _opencode,
@@ -156,8 +155,15 @@ class Run(NamedTuple):
     model: PlayedModel
 
 
-def _run(command: list[str], home: Path, model: PlayedModel, options: tuple[str, ...] | None, **variables: str) -> Run:
-    """Run an agent, with the proxy of these options or without one."""
+def _run(
+    command: list[str],
+    home: Path,
+    model: PlayedModel,
+    options: tuple[str, ...] | None,
+    said: str = "requests: saved",
+    **variables: str,
+) -> Run:
+    """Run an agent, with the proxy of these options or without one; the proxy says so much at its end."""
     (home / "work").mkdir(exist_ok=True)
     with recording(model) as upstream:
         environment = {**_environment(home, upstream.url), **variables}
@@ -183,7 +189,7 @@ def _run(command: list[str], home: Path, model: PlayedModel, options: tuple[str,
     assert done.returncode == 0 and LAST in done.stdout, (done.stdout[-2_000:], done.stderr[-2_000:])
     assert model.refused == []
     if options is not None:
-        assert "requests: saved" in done.stderr and "figures at http://127.0.0.1:" in done.stderr
+        assert said in done.stderr and "figures at http://127.0.0.1:" in done.stderr
     return Run(command[0], done.stdout, done.stderr, model)
 
 
@@ -207,13 +213,13 @@ def _row(run: Run, note: str, turns: int) -> str:
 
 
 def _both(
-    agent: Any, folder: Path, turns: int = TURNS, sizes: tuple[int, ...] = (), note: str = ""
+    agent: Any, folder: Path, turns: int = TURNS, sizes: tuple[int, ...] = (), note: str = "", **said: str
 ) -> tuple[Run, Run, float]:
     """Runs of an agent without and with the proxy, and what the second cost of the first."""
     runs = []
     for name, options in (("raw_", None), ("sent", ())):
         (folder / name).mkdir()
-        runs.append(_run(agent(folder / name), folder / name, PlayedModel(turns, sizes), options))
+        runs.append(_run(agent(folder / name), folder / name, PlayedModel(turns, sizes), options, **said))
     raw, sent = runs
     assert turns < len(raw.model.requests) < turns + 10
     assert len(sent.model.requests) == len(raw.model.requests)
@@ -249,6 +255,19 @@ def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any
     last = json.dumps(history_of(sent.model.bodies[-1]))
     assert 10 <= last.count("old tool output cleared") < TURNS
     _check_money(raw, sent)
+
+
+def test_codex_with_scripts_is_not_masked_since_it_does_not_pay(tmp_path: Path) -> None:
+    """Its default model ends its cache entries at results, and charges more for writing them."""
+    raw, sent, cost = _both(
+        _codex, tmp_path, said="nothing masked, since it does not pay in sessions as short as these"
+    )
+    assert cost == pytest.approx(1, abs=0.001)  # ids, and times that a command took, differ
+    assert not any("old tool output cleared" in json.dumps(body) for body in sent.model.bodies)
+    for with_proxy, without in zip(sent.model.bodies, raw.model.bodies, strict=True):
+        assert with_proxy.keys() == without.keys() and len(history_of(with_proxy)) == len(history_of(without))
+    (whole,) = map(float, re.findall(r"for about \$([0-9.]+): nothing masked", sent.stderr))
+    assert whole == pytest.approx(raw.model.usd, rel=0.03, abs=0.02)
 
 
 def _check_money(raw: Run, sent: Run) -> None:

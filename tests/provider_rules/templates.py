@@ -7,7 +7,7 @@ from itertools import pairwise
 from provider_rules import chat
 from provider_rules.base import OLD, Account, Body, Taken, check, demand, held, rule
 
-_FIELDS = frozenset({"reasoning_content"})
+_FIELDS = frozenset({"reasoning_content", "model_id"})  # the second one is what Grok Build sends xAI
 
 
 @rule
