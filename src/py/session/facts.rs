@@ -78,13 +78,13 @@ impl PyFactsSession {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        guarded(|| self.shared.change(py, |session, _| Ok(session.len())))
+        guarded(|| self.shared.edit(py, |session| session.len()))
     }
 
     /// Another one that continues as this one would.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         guarded(|| {
-            let shared = Shared::of(self.shared.change(py, |session, _| Ok(session.fork()))?, None);
+            let shared = Shared::of(self.shared.edit(py, |session| session.fork())?, None);
             Ok(PyFactsSession { shared, policy: self.policy.clone() })
         })
     }
@@ -93,11 +93,8 @@ impl PyFactsSession {
     /// something else was around it.
     fn take_sent(&self, py: Python<'_>, other: &PyFactsSession, messages: usize, is_void: bool) -> PyResult<()> {
         guarded(|| {
-            let sent = other.shared.change(py, |session, _| Ok(session.sent_until(messages)))?;
-            self.shared.change(py, |session, _| {
-                session.take_sent(sent, is_void);
-                Ok(())
-            })
+            let sent = other.shared.edit(py, |session| session.sent_until(messages))?;
+            self.shared.edit(py, |session| session.take_sent(sent, is_void))
         })
     }
 
@@ -115,12 +112,7 @@ impl PyFactsSession {
 
     /// Gives the costs of the messages that were appended last, and those of cut results.
     fn give_costs(&self, py: Python<'_>, costs: Costs) -> PyResult<()> {
-        guarded(|| {
-            self.shared.change(py, |session, _| {
-                session.give_costs(costs);
-                Ok(())
-            })
-        })
+        guarded(|| self.shared.edit(py, |session| session.give_costs(costs)))
     }
 
     fn give_texts(&self, py: Python<'_>, texts: Vec<(ResultPlace, Bound<'_, PyString>)>) -> PyResult<()> {
@@ -128,10 +120,7 @@ impl PyFactsSession {
             // One at a time: copies of all of them would take their whole memory.
             texts.into_iter().try_for_each(|(place, text)| {
                 let text = bytes_of(&text);
-                self.shared.change(py, |session, _| {
-                    session.give_text(place, text);
-                    Ok(())
-                })
+                self.shared.edit(py, |session| session.give_text(place, text))
             })
         })
     }
@@ -149,10 +138,7 @@ impl PyFactsSession {
                 outline.begins_with_summary = begins_with_summary(&outline, &dicts);
             }
             unread::warn_taken(messages.py(), &outline, |index| dicts.message(index))?;
-            self.shared.change(messages.py(), |session, _| {
-                session.extend(&outline, texts);
-                Ok(())
-            })
+            self.shared.edit(messages.py(), |session| session.extend(&outline, texts))
         })
     }
 
@@ -220,7 +206,7 @@ impl PyFactsSession {
     /// The hidden messages of the view, and its summary; see [`HiddenForPython`].
     fn hidden<'py>(&self, py: Python<'py>) -> PyResult<HiddenForPython<'py>> {
         guarded(|| {
-            let (hidden, summary) = self.shared.change(py, |session, _| Ok(session.hidden()))?;
+            let (hidden, summary) = self.shared.edit(py, |session| session.hidden())?;
             let to_python =
                 |(place, text, message, joined): ShownSummary| (place, Text(text), PyBytes::new(py, &message), joined);
             Ok((hidden, summary.map(to_python)))
@@ -229,7 +215,7 @@ impl PyFactsSession {
 
     /// The messages that the view shows without their signed reasoning.
     fn unsigned(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        guarded(|| self.shared.change(py, |session, _| Ok(session.layout().unsigned.to_vec())))
+        guarded(|| self.shared.edit(py, |session| session.layout().unsigned.to_vec()))
     }
 
     /// A list that has these messages of a view as it shows them, and its summary; and the place of the message that has the text of
@@ -237,7 +223,7 @@ impl PyFactsSession {
     fn laid_out<'py>(&self, messages: &Bound<'py, PyList>, summary: &Any<'py>) -> PyResult<LaidOut<'py>> {
         guarded(|| {
             let py = messages.py();
-            let layout = self.shared.change(py, |session, _| Ok(session.layout().clone()))?;
+            let layout = self.shared.edit(py, |session| session.layout().clone())?;
             let (shown, mut joined) = (PyList::empty(py), None);
             for part in layout.parts(0..layout.len()) {
                 match part {
@@ -257,7 +243,7 @@ impl PyFactsSession {
 
     /// The moves of the boundary from this one on, with that of the current request.
     fn moves<'py>(&self, py: Python<'py>, first: usize) -> PyResult<Bound<'py, PyList>> {
-        guarded(|| Ok(moves_of(py, &self.shared.change(py, |session, _| Ok(session.moves_from(first)))?)?.to_list()))
+        guarded(|| Ok(moves_of(py, &self.shared.edit(py, |session| session.moves_from(first))?)?.to_list()))
     }
 
     /// Whether nothing in it is of a known shape.
@@ -282,7 +268,7 @@ impl PyFactsSession {
     fn place_by_handle(&self, handle: &Bound<'_, PyString>) -> PyResult<Option<ResultPlace>> {
         guarded(|| {
             let (py, handle) = (handle.py(), bytes_of(handle));
-            self.shared.change(py, |session, _| Ok(session.newest_by_handle(&handle)))
+            self.shared.edit(py, |session| session.newest_by_handle(&handle))
         })
     }
 
@@ -302,7 +288,7 @@ impl PyFactsSession {
                 found.add(message, messages.get_item(message)?.cast::<PyDict>()?)?;
             }
             let (places, is_automatic) = (found.places(elsewhere), found.is_automatic());
-            let pinned = self.shared.change(view.py(), |session, _| Ok(session.pins(places, is_automatic)));
+            let pinned = self.shared.edit(view.py(), |session| session.pins(places, is_automatic));
             let (marks, pins) = pinned?;
             if let Some(pins) = pins {
                 found.write(view, &marks, pins)?;
@@ -312,12 +298,7 @@ impl PyFactsSession {
     }
 
     fn give_text_costs(&self, py: Python<'_>, texts: CountedTexts) -> PyResult<()> {
-        guarded(|| {
-            self.shared.change(py, |session, _| {
-                session.set_text_costs(text_costs(texts));
-                Ok(())
-            })
-        })
+        guarded(|| self.shared.edit(py, |session| session.set_text_costs(text_costs(texts))))
     }
 
     fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {

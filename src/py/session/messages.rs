@@ -302,7 +302,7 @@ impl PySession {
     /// ones after them, and the end of the view, which still grows.
     fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<PyChunks<'py>> {
         guarded(|| {
-            let Chunks { reused, closed, open } = self.texts(py)?.change(py, |session, _| Ok(session.chunks(known)))?;
+            let Chunks { reused, closed, open } = self.texts(py)?.edit(py, |session| session.chunks(known))?;
             let closed = closed.iter().map(|chunk| PyBytes::new(py, chunk)).collect();
             Ok((reused, closed, PyBytes::new(py, &open)))
         })
@@ -312,7 +312,7 @@ impl PySession {
     /// there on the place of an unchanged one, a masked one as a dict or its place and bytes, or the bytes of another one.
     fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<(usize, Vec<Any<'py>>)> {
         guarded(|| {
-            let (first, items) = self.shared.change(py, |session, _| Ok(session.changes(known)))?;
+            let (first, items) = self.shared.edit(py, |session| session.changes(known))?;
             let to_python = |item| match item {
                 ViewMessage::Unchanged(index) => field_of(py, index),
                 ViewMessage::Rendered(index, bytes) => field_of(py, (index, PyBytes::new(py, &bytes))),

@@ -53,6 +53,11 @@ impl Shared {
         done.map_err(|failure| self.raised(py, failure))
     }
 
+    /// The same for what cannot fail, and uses no store.
+    pub(super) fn edit<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Session) -> T + Send) -> PyResult<T> {
+        self.change(py, |session, _| Ok(work(session)))
+    }
+
     pub(super) fn raised(&self, py: Python<'_>, failure: Failure) -> PyErr {
         match (failure, &self.store) {
             (Failure::Message(error), _) => transcript_error(py, &error),
