@@ -57,32 +57,6 @@ def dumps(value: Any, default: Any = None) -> str:
         raise TranscriptError("number") from None
 
 
-_NONCE = "x-anthropic-billing-header:"  # with which a block of Claude Code's system prompt begins, another each time
-
-
-def said_around(request: Mapping[str, Any]) -> str:
-    """Write system prompt and tools of a request as a provider compares them that verifies reasoning.
-
-    Without cache marks, tools that are loaded later, and the order of tools and keys: as `src/points/content.rs` does.
-    """
-    import json
-
-    def bare(value: Any) -> Any:
-        return {key: one for key, one in value.items() if key != "cache_control"} if isinstance(value, dict) else value
-
-    def written(value: Any) -> str:
-        return json.dumps(value, sort_keys=True, default=str)
-
-    system, tools = request.get("system"), request.get("tools")
-    if not isinstance(system, list):
-        system = [{"type": "text", "text": system}]
-    blocks = [bare(block) for block in system]
-    blocks = [block for block in blocks if not (isinstance(block, dict) and str(block.get("text")).startswith(_NONCE))]
-    bare_tools = [bare(tool) for tool in tools] if isinstance(tools, list) else []
-    now = (tool for tool in bare_tools if not (isinstance(tool, dict) and tool.get("defer_loading") is True))
-    return written([blocks, sorted(map(written, now))])
-
-
 def history_of(raw: bytes) -> list[Any]:
     history: list[Any] = messages_of(loads(raw))
     return history

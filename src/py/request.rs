@@ -11,11 +11,21 @@ use crate::plan::{Costs, Given, SentView, SentViews, SummaryInput, SummaryReques
 use crate::points::{content_keys, request_points};
 use crate::policy::Requests;
 use crate::reduce::{Reduced, reduce_scanned};
-use crate::scan::{field, has_field, member, scan_bounded, text};
+use crate::scan::{field, has_field, member, scan, scan_bounded, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use std::sync::{Mutex, PoisonError};
+
+/// A key of what system prompt and tools of a request say, as a provider compares them that verifies reasoning.
+#[pyfunction]
+pub(super) fn said_around<'py>(data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyBytes>> {
+    guarded(|| {
+        let (py, bytes) = (data.py(), data.as_bytes());
+        let outline = scan(bytes, true).map_err(|error| transcript_error(py, &error))?;
+        Ok(PyBytes::new(py, &content_keys(bytes, &outline, [0])[0]))
+    })
+}
 
 /// A request body that was scanned, to be masked; see `recede.proxy.RequestMasker`.
 #[pyclass(frozen, name = "Request", module = "recede._core")]

@@ -170,7 +170,7 @@ class ConversationFinder(Generic[_M]):
         static: int | None = None,
         summary: tuple[Any, int] = (None, 0),
         if_served: Provider | None = None,
-        around: str | None = None,
+        around: bytes | None = None,
         limits: Mapping[str, Any] | None = None,
         *,
         is_sent: bool = False,

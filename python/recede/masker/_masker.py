@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
-from recede._bodies import said_around
 from recede._errors import no_such, without_text
 from recede._off import is_off
 from recede._steps import drive, drive_async
@@ -43,6 +43,12 @@ _log = logging.getLogger("recede")
 _M = TypeVar("_M")
 _T = TypeVar("_T")
 _OWN = dict.fromkeys(("adapter", "recall", "on_move", "summarizer", "most", "max_bytes", "check"))
+
+
+def _said_around(request: Mapping[str, Any]) -> bytes:
+    """Return a key of system prompt and tools, as a provider compares them that verifies reasoning."""
+    around = {name: request[name] for name in ("system", "tools") if request.get(name) is not None}
+    return _engine.engine.said_around(json.dumps({**around, "messages": []}, default=str).encode())
 
 
 def _masks(conversation: KnownConversation) -> Masks:
@@ -191,7 +197,7 @@ class Masker(ConversationFinder[_M]):
             provider = checked_provider("provider", provider)
         elif request is not None and own == "auto":
             provider = provider_of_model(model)
-        around = said_around(request) if request is not None and model_verifies(model) else None
+        around = _said_around(request) if request is not None and model_verifies(model) else None
         if provider is None and around is not None and own != "auto":  # it is the model's rule, whoever serves it
             provider = checked_provider("provider", own)._replace(verifies_reasoning=True)
         if_served = None if provider is None or if_served is None else checked_provider("if_served", if_served)
@@ -231,7 +237,7 @@ class Masker(ConversationFinder[_M]):
         provider: Provider | None = None,
         static: int | None = None,
         if_served: Provider | None = None,
-        around: str | None = None,
+        around: bytes | None = None,
         limits: Mapping[str, Any] | None = None,
         *,
         is_sent: bool = False,
