@@ -3,9 +3,8 @@
 use super::layout::Layout;
 use super::masked::Masked;
 use super::outcome::Plan;
-use super::sent::{START, SentView, SentViews, mixed, reasoning_from, texts_of, with_form};
+use super::sent::{Alone, START, SentView, SentViews, mixed, reasoning_from, texts_of, with_form};
 use crate::outline::Outline;
-use crate::placeholder::Form;
 use crate::policy::Policy;
 
 /// What the view of a plan shows otherwise.
@@ -15,8 +14,6 @@ struct Shown<'a> {
     masked: &'a [Masked],
     /// Of each of these the digest of all up to it.
     digests: Vec<u64>,
-    /// The messages that have nothing but signed reasoning.
-    alone: Vec<usize>,
 }
 
 impl Shown<'_> {
@@ -26,28 +23,17 @@ impl Shown<'_> {
         let of_forms = forms.checked_sub(1).map_or(START, |last| self.digests[last]);
         mixed(self.layout.digest_before(message), of_forms)
     }
-
-    fn alone_before(&self, message: usize) -> usize {
-        self.alone.partition_point(|alone| *alone < message)
-    }
 }
 
 impl Plan {
     fn shown<'a>(&'a self, outline: &'a Outline, policy: &Policy) -> Shown<'a> {
         let mut digest = if self.masked.is_empty() { START } else { texts_of(policy) };
         let with = |one: &Masked| {
-            digest = match &one.form {
-                Form::Clip(counted) => with_form(digest, one.result, Some(&counted.clip)),
-                Form::Arrival(clip) => with_form(digest, one.result, Some(clip)),
-                Form::Restored { source } => mixed(with_form(digest, one.result, None), u64::from(*source)),
-                _ => with_form(digest, one.result, None),
-            };
+            digest = with_form(digest, one);
             digest
         };
         let digests = self.masked.iter().map(with).collect();
-        let messages = outline.messages.iter().enumerate();
-        let alone = messages.filter(|(_, message)| message.is_signed && message.is_empty()).map(|(at, _)| at).collect();
-        Shown { outline, layout: &self.layout, masked: &self.masked, digests, alone }
+        Shown { outline, layout: &self.layout, masked: &self.masked, digests }
     }
 
     /// What there is to note of it.
@@ -60,7 +46,8 @@ impl Plan {
     /// Leaves out the signed reasoning that was not made behind what this shows. What no request has noted is void.
     pub(super) fn judge_reasoning(&mut self, outline: &Outline, policy: &Policy, sent: &SentViews) {
         let Some(newest) = outline.messages.iter().rposition(|message| message.is_signed) else { return };
-        let shown = self.shown(outline, policy);
+        let (shown, mut alone) = (self.shown(outline, policy), Alone::default());
+        alone.look(&outline.messages);
         let request_of = |message: usize| self.turns.start_of(message);
         let is_void = |message: usize| {
             let noted = sent.of(request_of(message));
@@ -68,13 +55,13 @@ impl Plan {
         };
         let is_edited = |message: usize, from: usize| {
             let end = request_of(message);
-            let texts = |from: usize| shown.alone_before(from.min(end));
+            let texts = |from: usize| alone.before(from.min(end));
             sent.of(end).iter().any(|one| texts(one.reasoning_from) != texts(from))
         };
         // What was left out stays out, also where a request is sent again.
         let left_out = sent.of(request_of(newest)).iter().chain(sent.of(outline.messages.len()));
         let from = left_out.map(|one| one.reasoning_from).max().unwrap_or(0);
-        let from = reasoning_from(outline, 0, from, is_void, is_edited, |message| shown.alone_before(message));
+        let from = reasoning_from(outline, 0, from, is_void, is_edited, |message| alone.before(message));
         self.layout.drop_reasoning(outline, from);
     }
 }

@@ -24,9 +24,18 @@ impl Masked {
         !matches!(self.form, Form::Clip(_) | Form::Arrival(_) | Form::Restored { .. })
     }
 
+    /// How it is cut, where it is not masked.
+    pub(crate) fn clip(&self) -> Option<&Clip> {
+        match &self.form {
+            Form::Clip(counted) => Some(&counted.clip),
+            Form::Arrival(clip) => Some(clip),
+            _ => None,
+        }
+    }
+
     /// Whether it is cut, not masked.
     pub(crate) fn is_clipped(&self) -> bool {
-        matches!(self.form, Form::Clip(_) | Form::Arrival(_))
+        self.clip().is_some()
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) use pins::{BlockPlace, Wanted, blocks_between, marks_in_view, masked_
 use planner::Planner;
 pub use replay::{Request, replay, requests};
 pub(crate) use replayed::{NEVER, Replayed};
-pub(crate) use sent::{START, mixed, reasoning_from, texts_of, with_form};
+pub(crate) use sent::{Alone, START, mixed, reasoning_from, texts_of, with_form};
 pub use sent::{SentView, SentViews};
 pub(crate) use state::State;
 pub(crate) use step::{Point, Step};

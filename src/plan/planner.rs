@@ -113,19 +113,19 @@ impl<'a> Planner<'a> {
         (cost.saturating_add(reasoning), chars)
     }
 
-    /// The window, and the observations that are older, in order.
-    pub(super) fn window(&self) -> (Window, Vec<u32>) {
+    /// The window, which the older observations have left, in order.
+    pub(super) fn window(&self) -> Window {
         let mut window = Window::default();
-        let mut older = window.grow(self.context(), self.end);
-        older.sort_unstable();
-        (window, older)
+        window.grow(self.context(), self.end);
+        window.left.sort_unstable();
+        window
     }
 
     /// Masks everything that is older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
         let tools = StayingTools::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &tools);
-        let (_, older) = self.window();
+        let older = self.window().left;
         let mut all = Vec::with_capacity(older.len());
         all.extend(older.into_iter().filter_map(|result| masker.mask(result as usize, None)));
         let removed = all.iter().map(|masked: &Masked| masked.removed).sum();

@@ -1,8 +1,9 @@
 //! What was sent: requests are noted with a digest of what their views show otherwise than the history, so that signed reasoning goes
 //! back only behind what it was made from. A session notes its own requests; of a body, the caller says what was noted.
 
-use crate::clip::Clip;
-use crate::outline::Outline;
+use super::masked::Masked;
+use crate::outline::{Message, Outline};
+use crate::placeholder::Form;
 use crate::policy::Policy;
 
 /// The digest of a view that shows nothing otherwise.
@@ -40,15 +41,49 @@ pub(crate) fn mixed_bytes(digest: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(mixed(digest, bytes.len() as u64), |digest, byte| mixed(digest, u64::from(*byte)))
 }
 
-/// A digest of one more result that is masked, or cut so.
-pub(crate) fn with_form(digest: u64, result: u32, clip: Option<&Clip>) -> u64 {
-    let digest = mixed(digest, u64::from(result));
-    clip.map_or(digest, |clip| mixed_bytes(digest, format!("{clip:?}").as_bytes()))
+/// A digest of one more result that is shown otherwise.
+pub(crate) fn with_form(digest: u64, one: &Masked) -> u64 {
+    let digest = mixed(digest, u64::from(one.result));
+    match one.form {
+        Form::Restored { source } => mixed(digest, u64::from(source)),
+        _ => one.clip().map_or(digest, |clip| mixed_bytes(digest, format!("{clip:?}").as_bytes())),
+    }
 }
 
 /// The digest of the options that say what is shown in the place of a result.
 pub(crate) fn texts_of(policy: &Policy) -> u64 {
     mixed_bytes(START, format!("{:?}", policy.text).as_bytes())
+}
+
+/// The first messages that have nothing but signed reasoning, in whose place a text is shown.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Alone {
+    alone: Vec<usize>,
+    /// Whether one has signed reasoning, whatever else it has; and how many were looked at.
+    pub has_signed: bool,
+    looked_at: usize,
+}
+
+impl Alone {
+    /// Looks at all messages.
+    pub(crate) fn look(&mut self, messages: &[Message]) {
+        for (number, message) in messages.iter().enumerate().skip(self.looked_at).filter(|(_, one)| one.is_signed) {
+            self.has_signed = true;
+            self.alone.extend(message.is_empty().then_some(number));
+        }
+        self.looked_at = messages.len();
+    }
+
+    /// Keeps the first messages.
+    pub(crate) fn truncate(&mut self, messages: usize) {
+        self.looked_at = self.looked_at.min(messages);
+        self.alone.truncate(self.before(messages));
+    }
+
+    /// How many precede a message.
+    pub(crate) fn before(&self, message: usize) -> usize {
+        self.alone.partition_point(|alone| *alone < message)
+    }
 }
 
 /// The first message whose signed reasoning is sent back: none before `from`, and of those before `checked` no more are void.

@@ -190,8 +190,9 @@ impl State {
         for message in self.messages()..end {
             self.push(context, message);
         }
-        for result in self.results.window.grow(context, end) {
-            self.leave_window(context, result);
+        self.results.window.grow(context, end);
+        for place in 0..self.results.window.left.len() {
+            self.leave_window(context, self.results.window.left[place]);
         }
     }
 
@@ -384,8 +385,9 @@ impl State {
             return new.filter(|result| is_long(*result) || masker.needs_text(*result)).collect();
         }
         let mut needed: Vec<usize> = new.filter(|result| is_long(*result)).collect();
-        let leaving = self.results.window.clone().grow(context, context.outline.messages.len());
-        needed.extend(leaving.into_iter().map(|result| result as usize).filter(|result| masker.needs_text(*result)));
+        let mut window = self.results.window.clone();
+        window.grow(context, context.outline.messages.len());
+        needed.extend(window.left.iter().map(|result| *result as usize).filter(|result| masker.needs_text(*result)));
         needed
     }
 

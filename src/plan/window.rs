@@ -20,18 +20,20 @@ pub(super) struct Window {
     /// The results that a request has shown; and those that left their tool's window before that.
     shown: usize,
     unseen: Vec<u32>,
+    /// Those that left the window when it grew last.
+    pub(super) left: Vec<u32>,
     /// The number of observations that are older.
     pub(super) older_end: usize,
 }
 
 impl Window {
-    /// Adds messages up to this number. Returns the observations that leave the window.
-    pub(super) fn grow(&mut self, context: PlanContext, messages: usize) -> Vec<u32> {
+    /// Adds messages up to this number.
+    pub(super) fn grow(&mut self, context: PlanContext, messages: usize) {
         let PlanContext { outline, policy, pairs, .. } = context;
-        let mut leaving = vec![];
+        self.left.clear();
         if let Some(shown) = shown(outline, policy, self.messages..messages) {
             self.shown = shown;
-            leaving.append(&mut self.unseen);
+            self.left.append(&mut self.unseen);
         }
         self.messages = messages;
         if !policy.keep.by_tool.is_empty() {
@@ -50,7 +52,7 @@ impl Window {
                         && let Some(result) = own.pop_front()
                     {
                         let is_shown = (result as usize) < self.shown;
-                        if is_shown { &mut leaving } else { &mut self.unseen }.push(result);
+                        if is_shown { &mut self.left } else { &mut self.unseen }.push(result);
                     }
                 }
                 _ => self.rest.push_back(result as u32),
@@ -59,13 +61,11 @@ impl Window {
         self.results = results;
         let bound = bound(context, messages, self.shown);
         while let Some(result) = self.rest.front().filter(|result| (**result as usize) < bound) {
-            leaving.push(*result);
+            self.left.push(*result);
             self.rest.pop_front();
         }
-        for result in &leaving {
-            self.older_end = self.older_end.max(*result as usize + 1);
-        }
-        leaving
+        let last = self.left.iter().max().map_or(0, |last| *last as usize + 1);
+        self.older_end = self.older_end.max(last);
     }
 
     /// Why an observation has not left its window.

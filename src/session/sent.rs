@@ -3,69 +3,7 @@
 
 use super::Session;
 use super::event::{Event, Events};
-use crate::clip::Clip;
-use crate::outline::Message;
-use crate::plan::{Layout, START, SentView, mixed, reasoning_from, with_form};
-
-/// What a view has to note.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Noted {
-    /// Of each masked or cut result, in order, the digest of all up to it.
-    digests: Vec<u64>,
-    /// The digest of the options that say what is shown in the place of a result.
-    texts: Option<u64>,
-    /// Whether messages were dropped from the history since the view was made.
-    pub is_rewound: bool,
-    /// Whether one of the first messages has signed reasoning, which of them have nothing else, and how many were looked at.
-    has_signed: bool,
-    alone: Vec<usize>,
-    looked_at: usize,
-}
-
-impl Noted {
-    pub(super) fn truncate(&mut self, forms: usize) {
-        self.digests.truncate(forms);
-    }
-
-    /// The history has so many messages and forms left.
-    pub(super) fn rewind(&mut self, messages: usize, forms: usize) {
-        (self.is_rewound, self.looked_at) = (true, self.looked_at.min(messages));
-        self.alone.retain(|message| *message < messages);
-        self.truncate(forms);
-    }
-
-    /// Looks at all messages.
-    fn look(&mut self, messages: &[Message]) {
-        for (number, message) in messages[self.looked_at..].iter().enumerate().filter(|(_, message)| message.is_signed)
-        {
-            self.has_signed = true;
-            self.alone.extend(message.is_empty().then_some(self.looked_at + number));
-        }
-        self.looked_at = messages.len();
-    }
-
-    /// How many of the first messages have nothing else than signed reasoning, in whose place a text is shown.
-    fn alone_before(&self, message: usize) -> usize {
-        self.alone.partition_point(|alone| *alone < message)
-    }
-
-    /// Adds results; `texts` is the digest of what is shown in their places.
-    pub(super) fn extend(&mut self, forms: &[(u32, Option<Clip>)], texts: impl FnOnce() -> u64) {
-        if forms.is_empty() {
-            return;
-        }
-        let texts = *self.texts.get_or_insert_with(texts);
-        for (result, clip) in forms {
-            let before = self.digests.last().copied().unwrap_or(texts);
-            self.digests.push(with_form(before, *result, clip.as_ref()));
-        }
-    }
-
-    /// The digest of the first ones.
-    fn of(&self, forms: usize) -> u64 {
-        forms.checked_sub(1).map_or(START, |last| self.digests[last])
-    }
-}
+use crate::plan::{Layout, START, SentView, mixed, reasoning_from};
 
 impl Session {
     /// Notes the current request, once its view is made: where reasoning is verified, or is there for a model that may do so later.
@@ -74,7 +12,7 @@ impl Session {
         if self.log.ends_with_run() || end == 0 {
             return;
         }
-        if !self.view.noted.has_signed && !self.policy.terms.verifies_reasoning {
+        if !self.view.alone.has_signed && !self.policy.terms.verifies_reasoning {
             return;
         }
         let (digest, reasoning_from) = (self.digest_before(&self.view.layout, end), self.view.layout.reasoning_from);
@@ -98,12 +36,12 @@ impl Session {
     /// The digest of what a layout of the view shows otherwise before a message.
     fn digest_before(&self, layout: &Layout, message: usize) -> u64 {
         let forms = self.view.forms_before(self.log.outline.results_before(message));
-        mixed(layout.digest_before(message), self.view.noted.of(forms))
+        mixed(layout.digest_before(message), forms.checked_sub(1).map_or(START, |last| self.view.forms[last].2))
     }
 
     /// The first message whose signed reasoning this layout sends back. Of a view that only grows, the new messages alone are looked at.
     pub(super) fn reasoning_from(&mut self, layout: &Layout, is_edited: bool) -> usize {
-        self.view.noted.look(&self.log.outline.messages);
+        self.view.alone.look(&self.log.outline.messages);
         if !self.policy.terms.verifies_reasoning {
             return 0;
         }
@@ -123,7 +61,7 @@ impl Session {
             (is_void, noted.map_or((start, of_reduce), |sent| (sent.messages, sent.reasoning_from)))
         };
         // A message that loses all that it has gets a text, which edits what later requests had sent.
-        let texts = |from: usize, end: usize| self.view.noted.alone_before(from.min(end));
+        let texts = |from: usize, end: usize| self.view.alone.before(from.min(end));
         let is_edited = |message: usize, from: usize| {
             let (end, sent_from) = judged(message).1;
             texts(from, end) != texts(sent_from, end)

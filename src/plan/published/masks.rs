@@ -15,7 +15,7 @@ impl Planner<'_> {
         let tools = StayingTools::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &tools);
         let min_removed = self.policy.text.least_in_all;
-        let (mut all, mut cost, (window, _)) = (masking.clone(), self.cost(masking), self.window());
+        let (mut all, mut cost, window) = (masking.clone(), self.cost(masking), self.window());
         for result in 0..self.outline.results.len() {
             if self.fits(cost) && all.removed >= min_removed {
                 break;
@@ -54,7 +54,7 @@ impl Planner<'_> {
 
     /// Raw results in the window that are longer than permitted, the longest first.
     fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
-        let (outline, (_, older)) = (self.outline, self.window());
+        let (outline, older) = (self.outline, self.window().left);
         let Some(max_chars) = self.policy.limit.clip_results else { return vec![] };
         let tools = StayingTools::of(self.policy, outline);
         let masker = Masker::of(self.context(), &tools);

@@ -54,7 +54,7 @@ impl Planner<'_> {
         let landmarks = Landmarks::of(self.outline, 0..self.end);
         let is_kept = |message: usize| earlier.binary_search(&message).is_err();
         Hidden::all_but(
-            self.keeping(&landmarks).keep_set(self.window().0.start(self.context())..self.end, is_kept),
+            self.keeping(&landmarks).keep_set(self.window().start(self.context())..self.end, is_kept),
             self.end,
         )
     }

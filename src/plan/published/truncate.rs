@@ -18,7 +18,7 @@ impl Planner<'_> {
     /// Stage 3: the keep set and the first user message, even if that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Outcome {
         let landmarks = Landmarks::of(self.outline, 0..self.end);
-        let hidden = Hidden::all_but(self.truncated(&landmarks, &self.window().0), self.end);
+        let hidden = Hidden::all_but(self.truncated(&landmarks, &self.window()), self.end);
         Outcome::Plan(Box::new(Plan { stage: Some(Stage::Fallback), ..self.finish(masking, hidden, None) }))
     }
 

@@ -7,10 +7,11 @@ pub(crate) use output::Mask;
 pub use output::{Chunks, ViewMessage};
 
 use crate::clip::Clip;
-use crate::placeholder::Form;
-use crate::plan::{Layout, Masked, Move, Step, Summary, SummaryForm, masked_in, shown, texts_of, with_arrivals};
+use crate::plan::{
+    Alone, Layout, Masked, Move, START, Step, Summary, SummaryForm, masked_in, shown, texts_of, with_arrivals,
+    with_form,
+};
 use crate::session::Session;
-use crate::session::sent::Noted;
 use crate::text::count_chars;
 use core::ops::Range;
 use marks::SentMark;
@@ -22,9 +23,11 @@ pub(crate) struct View {
     pub layout: Layout,
     /// The text of the summary of the view that is made next.
     pub next_summary: Option<Vec<u8>>,
-    /// Masks and cuts, in order: the results, and of those that are cut, how.
-    forms: Vec<(u32, Option<Clip>)>,
-    pub noted: Noted,
+    /// Masks and cuts, in order: the results, of those that are cut how, and the digest of all up to each.
+    pub forms: Vec<(u32, Option<Clip>, u64)>,
+    pub alone: Alone,
+    /// Whether messages were dropped from the history since it was made.
+    is_rewound: bool,
     /// No earlier message has other masks or cuts since.
     pub touched: usize,
     /// Whether no message was appended since.
@@ -51,7 +54,7 @@ pub(crate) struct View {
 impl View {
     /// How many forms are of results before this one.
     pub(super) fn forms_before(&self, result: usize) -> usize {
-        self.forms.partition_point(|(other, _)| (*other as usize) < result)
+        self.forms.partition_point(|(other, ..)| (*other as usize) < result)
     }
 }
 
@@ -96,29 +99,36 @@ impl Session {
         let outline = &self.log.outline;
         let first = outline.results_before(self.view.touched.min(outline.messages.len()));
         let now = self.masked_results(first..outline.results.len());
-        let now: Vec<(u32, Option<Clip>)> = now.iter().map(|one| (one.result, clip_of(one))).collect();
+        let known = self.view.forms_before(first);
         let forms = &mut self.view.forms;
-        let known = forms.partition_point(|(result, _)| (*result as usize) < first);
+        let mut digest = match known.checked_sub(1) {
+            Some(last) => forms[last].2,
+            None if now.is_empty() => START,
+            None => texts_of(&self.policy),
+        };
+        let form = |one: &Masked| {
+            digest = with_form(digest, one);
+            (one.result, one.clip().copied(), digest)
+        };
+        let now: Vec<_> = now.iter().map(form).collect();
         let hidden =
             if self.step.hiding.is_some() { self.state.hidden_after(&self.step) } else { self.state.hidden().clone() };
         let Layout { messages, hidden: hidden_before, .. } = &self.view.layout;
         let message_of = |result: u32| outline.results.get(result as usize).map(|result| result.message as usize);
         // Of messages that both views show.
-        let is_shown = |(result, _): &&(u32, Option<Clip>)| {
+        let is_shown = |(result, ..): &&(u32, Option<Clip>, u64)| {
             message_of(*result).is_none_or(|message| !hidden.has(message) && !hidden_before.has(message))
         };
         let (mut old, mut new) = (forms[known..].iter().filter(is_shown), now.iter().filter(is_shown));
         let differing = loop {
             match (old.next(), new.next()) {
-                (Some(before), Some(now)) if before == now => {}
+                (Some(before), Some(now)) if (before.0, before.1) == (now.0, now.1) => {}
                 pair => break pair,
             }
         };
-        let other = [differing.0, differing.1].into_iter().flatten().map(|(result, _)| *result).min();
+        let other = [differing.0, differing.1].into_iter().flatten().map(|(result, ..)| *result).min();
         let changed = other.and_then(message_of).filter(|message| message < messages);
         forms.truncate(known);
-        self.view.noted.truncate(known);
-        self.view.noted.extend(&now, || texts_of(&self.policy));
         self.view.forms.extend(now);
         self.view.form.read(&outline.messages[self.view.form_of..]);
         self.view.form_of = outline.messages.len();
@@ -130,7 +140,7 @@ impl Session {
         let mut layout = Layout { hidden, summary, ..Layout::whole(messages) };
         layout.keep_reasoning_of(&self.view.layout);
         let (mut place, places_before) = (layout.first_change(&self.view.layout, changed), self.view.layout.len());
-        let is_edited = core::mem::take(&mut self.view.noted.is_rewound) || place < places_before;
+        let is_edited = core::mem::take(&mut self.view.is_rewound) || place < places_before;
         let from = self.reasoning_from(&layout, is_edited);
         if from != layout.reasoning_from {
             layout.drop_reasoning(&self.log.outline, from);
@@ -156,9 +166,9 @@ impl Session {
     pub(super) fn forget_view_after(&mut self, messages: usize) {
         let results = self.log.outline.results.len();
         let view = &mut self.view;
-        view.forms.retain(|(result, _)| (*result as usize) < results);
-        view.noted.rewind(messages, view.forms.len());
-        view.is_current = false;
+        view.forms.truncate(view.forms_before(results));
+        view.alone.truncate(messages);
+        (view.is_current, view.is_rewound) = (false, true);
         if view.layout.messages > messages {
             let before = view.layout.clone();
             view.layout.truncate(messages);
@@ -195,7 +205,7 @@ impl Session {
     }
 
     /// Those of the view that was shown last, without their texts.
-    fn changed_results(&self, results: Range<usize>) -> &[(u32, Option<Clip>)] {
+    fn changed_results(&self, results: Range<usize>) -> &[(u32, Option<Clip>, u64)] {
         &self.view.forms[self.view.forms_before(results.start)..self.view.forms_before(results.end)]
     }
 
@@ -221,7 +231,7 @@ impl Session {
         let summary = layout.summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
         let chars = self.state.chars_after(self.log.len(), &self.step).saturating_sub(share).saturating_add(summary);
         let is_shown = |result: u32| !layout.hidden.has(self.log.outline.results[result as usize].message as usize);
-        let masked = self.view.forms.iter().filter(|(result, clip)| clip.is_none() && is_shown(*result)).count();
+        let masked = self.view.forms.iter().filter(|(result, clip, _)| clip.is_none() && is_shown(*result)).count();
         Counts { messages, chars, masked }
     }
 
@@ -258,14 +268,5 @@ impl Layout {
         if self.hidden.reaches(messages) {
             *self = Layout::whole(self.messages);
         }
-    }
-}
-
-/// How a result is cut.
-fn clip_of(one: &Masked) -> Option<Clip> {
-    match &one.form {
-        Form::Clip(counted) => Some(counted.clip),
-        Form::Arrival(clip) => Some(**clip),
-        _ => None,
     }
 }

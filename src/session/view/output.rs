@@ -83,7 +83,7 @@ impl Session {
             (value.end - value.start).saturating_sub(PLACEHOLDER_BYTES)
         };
         let changed = self.changed_results(outline.results_of(message));
-        let removed: usize = changed.iter().map(|(result, _)| of_result(*result as usize)).sum();
+        let removed: usize = changed.iter().map(|(result, ..)| of_result(*result as usize)).sum();
         let span = outline.spans[message];
         (span.end - span.start).saturating_sub(removed) + 1
     }
