@@ -26,8 +26,8 @@ class Makers:
     requests: list[tuple[str, Request]] = field(default_factory=list)
 
     def hosts(self) -> set[str]:
-        """The hosts that got a POST."""
-        return {host for host, request in self.requests if request.method == "POST"}
+        """The hosts that got a request."""
+        return {host for host, _ in self.requests}
 
 
 class _Certificates:

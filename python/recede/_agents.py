@@ -319,7 +319,7 @@ AGENTS = {
             ("managed", "/etc/grok/managed_config.toml"),
         ),
         otherwise="it takes its address from its config.toml, or its own variable",
-        setting="set GROK_MODELS_BASE_URL={url}/v1 (the URL of xAI is https://api.x.ai)",
+        setting="set GROK_XAI_API_BASE_URL={url}/v1 (the URL of xAI is https://api.x.ai)",
         is_pointed=False,
     ),
     "grok-cli": Agent(  # its command is `grok`, too

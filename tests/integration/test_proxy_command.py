@@ -479,7 +479,7 @@ def test_an_agent_that_sent_nothing_is_told_why_that_may_be_and_what_lasts(tmp_p
         ("kimi", "takes its address from its own variables", "KIMI_MODEL_BASE_URL={url}/v1"),
         ("droid", "takes an address for a model of your own", "baseUrl of that in customModels"),
         ("cn", "takes its address from its config.yaml", "apiBase of its model there to {url}/v1/"),
-        ("grok", "takes its address from its config.toml", "GROK_MODELS_BASE_URL={url}/v1"),
+        ("grok", "takes its address from its config.toml", "GROK_XAI_API_BASE_URL={url}/v1"),
         ("vibe", "takes its address from its config.toml", "api_base of its provider there to {url}/v1"),
         ("mini", "its model is of another provider than Anthropic and OpenAI", "api_base in the model_kwargs"),
         ("gptme", "its model is of another provider than Anthropic and OpenAI", "OPENAI_BASE_URL={url}/v1"),

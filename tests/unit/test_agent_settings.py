@@ -308,9 +308,17 @@ def test_kimi_gets_address_and_key_by_variables_and_that_is_said(tmp_path: Path)
 def test_grok_is_pointed_only_where_no_file_goes_before(tmp_path: Path) -> None:
     plan, done = Start(tmp_path, {}, "grok", XAI_API_KEY="xai-x").pointed()
     url, word = only(plan)
-    assert url == "https://api.x.ai/v1" and done.environment["GROK_MODELS_BASE_URL"] == f"{PROXY}/@{word}/v1"
+    assert url == "https://api.x.ai/v1" and done.environment["GROK_XAI_API_BASE_URL"] == f"{PROXY}/@{word}/v1"
+    assert "GROK_MODELS_BASE_URL" not in done.environment  # by this it asks by another API
+    for name in ("GROK_XAI_API_BASE_URL", "GROK_MODELS_BASE_URL"):
+        given = {name: "https://own.example/v1", "XAI_API_KEY": "xai-x"}
+        plan, done = Start(tmp_path, {}, "grok", **given).pointed()
+        url, word = only(plan)
+        assert url == given[name] and done.environment[name] == f"{PROXY}/@{word}/v1"
+        assert len({"GROK_XAI_API_BASE_URL", "GROK_MODELS_BASE_URL"} & {*done.environment}) == 1
     assert not Start(tmp_path, {}, "grok").plan().words
     fixed = '[endpoints]\nmodels_base_url = "https://gateway.example/v1"\n'
+    xai = '[endpoints]\nxai_api_base_url = "https://gateway.example/v1"\n'
     own = '[models]\ndefault = "mine"\n[model.mine]\nbase_url = "https://gateway.example/v1"\n'
     by_maker = """
 [models]
@@ -320,7 +328,13 @@ model_provider = "p"
 [model_providers.p]
 base_url = "https://gateway.example/v1"
 """
-    for text, name in ((fixed, "config"), (own, "config"), (by_maker, "config"), (fixed, "managed_config")):
+    for text, name in (
+        (fixed, "config"),
+        (xai, "config"),
+        (own, "config"),
+        (by_maker, "config"),
+        (fixed, "managed_config"),
+    ):
         (tmp_path / name).mkdir(exist_ok=True)
         files = {f".grok/{name}.toml": text}
         start = Start(tmp_path / name, files, "grok", XAI_API_KEY="xai-x")

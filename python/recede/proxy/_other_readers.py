@@ -83,10 +83,13 @@ def kimi(agent: Agent, place: Place) -> Own:
 
 
 def grok(agent: Agent, place: Place) -> Own:
-    """Find what its variable replaces: addresses of its files go before that."""
+    """Find what its variable replaces: addresses of its files go before that.
+
+    Of its two variables the one for models has it use another API, so that it is set where it is given alone.
+    """
     notes: list[str] = []
-    layers, name = layers_of(agent, place), "GROK_MODELS_BASE_URL"
-    given = place.environment
+    layers, given = layers_of(agent, place), place.environment
+    name = "GROK_MODELS_BASE_URL" if given.get("GROK_MODELS_BASE_URL") else "GROK_XAI_API_BASE_URL"
     typed = place.option("-m", "--model")
     model = typed[1] if typed else given.get("GROK_DEFAULT_MODEL") or _text(first(layers, "models", "default"))
     maker = _text(first(layers, "model", model, "model_provider"))
@@ -95,6 +98,7 @@ def grok(agent: Agent, place: Place) -> Own:
         ("model", model, "api_base_url"),
         ("model_providers", maker, "base_url"),
         ("endpoints", "models_base_url"),
+        ("endpoints", "xai_api_base_url"),
     )
     fixed = next((found for keys in places if (found := first(layers, *keys)) is not None), None)
     if fixed is not None:
@@ -102,7 +106,7 @@ def grok(agent: Agent, place: Place) -> Own:
         return Own(notes=(f"its address is in {fixed[0].source}, and {why} {fixed[1]}",))
     if not (given.get("XAI_API_KEY") or given.get("GROK_CODE_XAI_API_KEY")):
         return Own(notes=("with a login it takes no address: requests come to the proxy with XAI_API_KEY alone",))
-    url, source = given.get(name) or "https://api.x.ai/v1", name if name in given else "its own"
+    url, source = given.get(name) or "https://api.x.ai/v1", name if given.get(name) else "its own"
     made = address(place, name, Layer(source, {}), url, "openai", notes)
     return Own(found_of(made), lambda to: Replacement(variables={name: to(made)} if made else {}), tuple(notes))
 
