@@ -219,10 +219,11 @@ def test_qwen_without_a_login_gets_no_variable_that_chooses_one(tmp_path: Path) 
 
 def test_qwen_models_without_an_address_are_left_alone(tmp_path: Path) -> None:
     """They go to OpenAI, and others of the same login to its default."""
-    files = {".qwen/settings.json": {"modelProviders": {"openai": [{"id": "gpt-5.4"}]}}}
-    plan, done = Start(tmp_path, files, "qwen", "--auth-type", "openai").pointed()
-    assert not plan.words and "--openai-base-url" not in done.command and "OPENAI_BASE_URL" not in done.environment
-    assert "without a baseUrl do not come to the proxy" in done.said
+    for kind in ("openai", "mine"):
+        files = {".qwen/settings.json": {"modelProviders": {kind: [{"id": "gpt-5.4"}]}}}
+        plan, done = Start(tmp_path, files, "qwen", "--auth-type", "openai").pointed()
+        assert not plan.words and "--openai-base-url" not in done.command and "OPENAI_BASE_URL" not in done.environment
+        assert "without a baseUrl do not come to the proxy" in done.said
 
 
 def test_qwen_address_that_nobody_can_read_leaves_it_alone(tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def _gemini(agent: Agent, place: Place) -> Own:
     return Own(tuple(found), replace, tuple(notes), is_alone=bool(notes))
 
 
+_QWEN_FORMS = {"anthropic": "anthropic", "gemini": "gemini", "vertex-ai": "gemini"}
 _DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 # To these it sends cache marks, and to the host that DASHSCOPE_PROXY_BASE_URL names.
 _MARKED = re.compile(
@@ -181,7 +182,7 @@ def _qwen(agent: Agent, place: Place) -> Own:
     for kind, layer in providers.items():
         listed = within(layer.data, "modelProviders", kind)
         models[kind] = listed if isinstance(listed, list) else []
-        form = {"anthropic": "anthropic", "gemini": "gemini", "vertex-ai": "gemini"}.get(kind, "openai")
+        form = _QWEN_FORMS.get(kind, "openai")
         for number, one in enumerate(models[kind]):
             made = address(place, f"modelProviders.{kind}", layer, within(one, "baseUrl"), form, notes, layers)
             if made is not None:
@@ -193,7 +194,8 @@ def _qwen(agent: Agent, place: Place) -> Own:
         entries = {}
     login = place.option("--auth-type") or first(layers, "security", "auth", "selectedType")
     api = login[1] if login else ""
-    if base is None and not given and not all(within(one, "baseUrl") for one in models.get("openai", ())):
+    of_openai = [one for kind, listed in models.items() if kind not in _QWEN_FORMS for one in listed]
+    if base is None and not given and not all(within(one, "baseUrl") for one in of_openai):
         notes.append("models in modelProviders without a baseUrl do not come to the proxy")
     elif base is None and not given and api == "openai":
         base = Address(name, _DASHSCOPE, "its default", "openai")
