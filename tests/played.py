@@ -51,6 +51,7 @@ class PlayedModel:
         sizes: characters of their results; by default some 6,000, growing.
         calls: calls of other tools, by number.
         account: who asks.
+        thinks: whether Claude does.
     """
 
     def __init__(
@@ -59,8 +60,9 @@ class PlayedModel:
         sizes: Sequence[int] = (),
         calls: Mapping[int, Inputs] | None = None,
         account: Account = OLD,
+        thinks: bool = True,
     ) -> None:
-        self.turns, self.sizes, self.calls, self.account = turns, sizes, calls or {}, account
+        self.turns, self.sizes, self.calls, self.account, self.thinks = turns, sizes, calls or {}, account, thinks
         self.requests: list[Request] = []  # those of the agent's loop
         self.refused: list[str] = []
         self.usd = 0.0  # of all requests
@@ -84,7 +86,7 @@ class PlayedModel:
         if path.endswith("/count_tokens"):
             return [self._counted(request)]
         answers: dict[str, Callable[..., Answer]] = {
-            "/v1/messages": partial(_anthropic, self.account),
+            "/v1/messages": partial(_anthropic, self.account, self.thinks),
             "/responses": _responses,
             "/chat/completions": _chat,
         }
@@ -230,7 +232,9 @@ def _stream(events: list[tuple[str | None, Any]], end: bytes = b"") -> Answer:
     return [_HEAD, chunked(*(line.encode() for line in lines)), chunked(end) if end else b"", b"0\r\n\r\n"]
 
 
-def _anthropic(account: Account, body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
+def _anthropic(
+    account: Account, may_think: bool, body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool
+) -> Answer:
     name, value = call or ("", {})
     usage = {"input_tokens": tokens.plain, "cache_read_input_tokens": tokens.read, "output_tokens": _OUTPUT_TOKENS}
     usage["cache_creation_input_tokens"] = tokens.written
@@ -239,7 +243,7 @@ def _anthropic(account: Account, body: dict[str, Any], done: int, call: Any, tok
     block: dict[str, Any] = {"type": "text", "text": LAST}
     if call:
         block = {"type": "tool_use", "id": f"call_{done}", "name": name, "input": value}
-    thinks = call and (body.get("thinking") or {}).get("type") in ("adaptive", "enabled")
+    thinks = may_think and call and (body.get("thinking") or {}).get("type") in ("adaptive", "enabled")
     thought = {"type": "thinking", "thinking": f"Part {done} is next."}
     thoughts = PROVIDERS["anthropic"].answered(body, [thought], account) if thinks else []
     if not body.get("stream"):

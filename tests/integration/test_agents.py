@@ -37,6 +37,7 @@ from support import unmarked
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 
 SECONDS = 600  # for one run of an agent
+EagerModel = partial(PlayedModel, thinks=False)  # since a mask that would cost reasoning waits
 LINE = "A line of a file.\n"
 EAGER = ("--keep", "2", "--boundary", "sliding")  # so that a few calls are enough for masks
 FOLDER = Path(os.environ.get("RECEDE_AGENTS") or ".") / "node_modules" / ".bin"
@@ -336,7 +337,7 @@ WITH_INSTRUCTIONS = {
 @pytest.mark.parametrize("agent", WITH_INSTRUCTIONS.values(), ids=WITH_INSTRUCTIONS)
 def test_instructions_of_a_folder_are_never_masked(agent: Any, tmp_path: Path) -> None:
     path = _folder(tmp_path)
-    run = _run(agent(tmp_path), tmp_path, PlayedModel(8, calls={1: _reading(path)}), EAGER)
+    run = _run(agent(tmp_path), tmp_path, EagerModel(8, calls={1: _reading(path)}), EAGER)
     shown = ["Count in fives." in json.dumps(body) for body in run.model.bodies]
     assert shown == [False] * 2 + [True] * 7
     assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 4
@@ -346,7 +347,7 @@ def test_instructions_of_a_folder_are_never_masked(agent: Any, tmp_path: Path) -
 def test_what_is_said_while_claude_code_works_is_never_masked(name: str, tmp_path: Path) -> None:
     streams = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
     command = [_program("claude"), "-p", *streams, "--allowedTools", "Bash", "--model", name]
-    model, said = PlayedModel(10), "Use the second table only."
+    model, said = EagerModel(10), "Use the second table only."
 
     def say(stream: IO[str], text: str) -> None:
         message = {"role": "user", "content": [{"type": "text", "text": text}]}
@@ -402,7 +403,7 @@ def test_a_skill_is_never_masked(agent: Any, folder: str, tmp_path: Path) -> Non
         "activate_skill": {"name": "sevens"},
         "skill": {"name": "sevens", "skill": "sevens"},
     }
-    run = _run(agent(tmp_path), tmp_path, PlayedModel(8, calls={1: load}), EAGER)
+    run = _run(agent(tmp_path), tmp_path, EagerModel(8, calls={1: load}), EAGER)
     shown = ["Never in eights, and never" in json.dumps(body) for body in run.model.bodies]
     assert shown == [False] * 2 + [True] * 7
     assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 4
@@ -423,7 +424,7 @@ def test_the_refusal_of_a_hook_is_never_masked(tmp_path: Path) -> None:
     settings = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
     (tmp_path / ".claude" / "settings.json").write_text(json.dumps(settings))
     calls = {1: {"Bash": {"command": "echo forbidden", "description": "Count"}}}
-    run = _run(_claude(tmp_path), tmp_path, PlayedModel(8, calls=calls), EAGER)
+    run = _run(_claude(tmp_path), tmp_path, EagerModel(8, calls=calls), EAGER)
     shown = ["Ask the owner of the table before" in json.dumps(body) for body in run.model.bodies]
     assert shown == [False] * 2 + [True] * 7
     assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 4
@@ -435,7 +436,7 @@ def test_the_answer_to_a_question_is_never_masked(tmp_path: Path) -> None:
     command = [_program("claude"), "-p", *streams, "--allowedTools", "Bash", "--permission-prompt-tool", "stdio"]
     options = [{"label": name, "description": f"The {name} table."} for name in ("first", "second")]
     question = {"question": "Which table?", "header": "Table", "options": options, "multiSelect": False}
-    model = PlayedModel(8, calls={1: {"AskUserQuestion": {"questions": [question]}}})
+    model = EagerModel(8, calls={1: {"AskUserQuestion": {"questions": [question]}}})
     said = "Neither: take the third one, which is on the last page. " * 9
     with (
         recording(model) as upstream,
@@ -474,7 +475,7 @@ def test_a_file_that_claude_code_reads_again_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "work" / "a.txt"
     path.parent.mkdir()
     path.write_text(LINE * 60)
-    model = PlayedModel(11, calls={1: _reading(path), 7: _reading(path)})
+    model = EagerModel(11, calls={1: _reading(path), 7: _reading(path)})
     bodies = [json.dumps(body) for body in _run(_claude(tmp_path), tmp_path, model, EAGER).model.bodies]
     assert not any(LINE[:-1] in body for body in bodies[5:8])  # it is masked
     assert all(body.count(f"60\\t{LINE[:-1]}") == 1 for body in bodies[8:10])
@@ -530,7 +531,7 @@ def test_codex_with_a_login_of_chatgpt_is_masked(tmp_path: Path) -> None:
         "last_refresh": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     (tmp_path / ".codex" / "auth.json").write_text(json.dumps(login))
-    run = _run(command, tmp_path, PlayedModel(8), EAGER, CODEX_API_KEY="", OPENAI_API_KEY="")
+    run = _run(command, tmp_path, EagerModel(8), EAGER, CODEX_API_KEY="", OPENAI_API_KEY="")
     # By this header requests go to ChatGPT, unless --upstream says otherwise, as here.
     assert {one.named("chatgpt-account-id") for one in run.model.requests} == {"account"}
     assert {one.target for one in run.model.requests} == {"/v1/responses"}
@@ -539,7 +540,7 @@ def test_codex_with_a_login_of_chatgpt_is_masked(tmp_path: Path) -> None:
 
 def test_claude_code_with_a_login_is_masked(tmp_path: Path) -> None:
     login = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-none"}
-    run = _run(_claude(tmp_path), tmp_path, PlayedModel(8), (*EAGER, "--summaries"), **login)
+    run = _run(_claude(tmp_path), tmp_path, EagerModel(8), (*EAGER, "--summaries"), **login)
     assert run.stderr.count("belongs to its agent: its conversations get no summaries") == 1
     assert {one.named("authorization") for one in run.model.requests} == {"Bearer sk-ant-oat01-none"}
     assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 5
