@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from time import process_time
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "integrations"))
@@ -109,14 +110,29 @@ class LangChain:
         return found
 
     def run(self, hook: Any, messages: list[Any], turns: list[Turn], called: Callable[[], None]) -> None:
-        class Model(self.case.Scripted):  # type: ignore[name-defined,misc]
-            def _asked(self, given: Any) -> Any:
-                called()
-                return super()._asked(given)
+        from langchain_core.language_models.chat_models import BaseChatModel
+        from langchain_core.messages import AIMessage
+        from langchain_core.outputs import ChatGeneration, ChatResult
 
-        model = Model(turns=turns, requests=[])
-        tools = [self.case.tool_of(results_of(turns))]
-        agent = self.case.create_agent(model, tools, middleware=[hook] if hook else [])
+        case = self.case
+
+        class Scripted(BaseChatModel):
+            """Plays the turn whose number is that of its own messages in the request."""
+
+            @property
+            def _llm_type(self) -> str:
+                return "scripted"
+
+            def bind_tools(self, tools: Any, **_: Any) -> Any:
+                return self
+
+            def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> Any:
+                called()
+                said = case._said(turns[sum(isinstance(message, AIMessage) for message in messages)])
+                return ChatResult(generations=[ChatGeneration(message=said)])
+
+        tools = [case.tool_of(results_of(turns))]
+        agent = case.create_agent(Scripted(), tools, middleware=[hook] if hook else [])
         agent.invoke({"messages": messages}, {"recursion_limit": 1_000})
 
 
@@ -140,26 +156,39 @@ class OpenAIAgents:
         return lambda data: data.model_data
 
     def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
+        from agents import ModelResponse
         from agents import Usage as Counted
         from agents.run import CallModelData, ModelInputData
+        from openai.types.responses.response_usage import InputTokensDetails
 
         given = ModelInputData(input=messages, instructions=None)
         data: Any = CallModelData(given, agent=self.case.Agent(name="a", model="m"), context=None)
         sent = hook(data)
         view: list[Any] = (finished(sent) if asyncio.iscoroutine(sent) else sent).input  # the adapter's is async
         if hasattr(hook, "on_llm_end"):
-            details = self.case.InputTokensDetails.model_construct(cached_tokens=8_900)
+            details = InputTokensDetails.model_construct(cached_tokens=8_900)
             usage = Counted(requests=1, input_tokens=9_000, output_tokens=10, input_tokens_details=details)
-            finished(hook.on_llm_end(None, None, self.case.ModelResponse([], usage, None)))
+            finished(hook.on_llm_end(None, None, ModelResponse([], usage, None)))
         return view
 
     def run(self, hook: Any, messages: list[Any], turns: list[Turn], called: Callable[[], None]) -> None:
-        class Model(self.case.Scripted):  # type: ignore[name-defined,misc]
-            def _asked(self, given: Any) -> Any:
-                called()
-                return super()._asked(given)
+        from agents import Model, ModelResponse
+        from agents import Usage as Counted
 
-        agent = self.case.Agent(name="a", model=Model(turns), tools=[self.case.tool_of(results_of(turns))])
+        case, after = self.case, {name: place + 1 for place, turn in enumerate(turns) for name in turn.results}
+
+        class Scripted(Model):
+            """Plays the turn that follows the last output in the input."""
+
+            async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> Any:
+                called()
+                last = case.results(input)[-1:]
+                return ModelResponse(case._said(turns[after[last[0][0]] if last else 0]), Counted(), None)
+
+            async def stream_response(self, *_: Any, **__: Any) -> Any:
+                raise NotImplementedError
+
+        agent = self.case.Agent(name="a", model=Scripted(), tools=[self.case.tool_of(results_of(turns))])
         config = self.case.RunConfig(call_model_input_filter=hook, tracing_disabled=True)
         hooks = hook if hasattr(hook, "on_llm_end") else None
         asyncio.run(self.case.Runner.run(agent, messages, max_turns=1_000, hooks=hooks, run_config=config))
@@ -220,13 +249,15 @@ class PydanticAI:
         return found
 
     def run(self, hook: Any, messages: list[Any], turns: list[Turn], called: Callable[[], None]) -> None:
+        from pydantic_ai.models.function import FunctionModel
+
         results = results_of(turns)
 
         def answer(given: list[Any], info: Any) -> Any:
             called()
             return self.case._said(turns[sum(isinstance(one, self.case.ModelResponse) for one in given)])
 
-        agent = self.case.Agent(self.case.FunctionModel(answer), capabilities=[hook] if hook else [])
+        agent = self.case.Agent(FunctionModel(answer), capabilities=[hook] if hook else [])
 
         def run(ctx: Any, command: str, place: int, quiet: bool) -> Any:
             return self.case._content(results[str(ctx.tool_call_id)])
@@ -247,7 +278,7 @@ class Inspect:
         async def count_text_tokens(text: str) -> int:  # without the tables that a tokenizer downloads
             return len(text) // 4
 
-        model = get_model("scripted/m", turns=[], is_failing=False)
+        model = get_model("mockllm/m")
         model.api.count_text_tokens = count_text_tokens  # type: ignore[method-assign]
         self.case = case
         made = [message for part in asked(conversation(LONG)) for message in case.history(part)]
@@ -262,7 +293,9 @@ class Inspect:
 
     def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
         if hasattr(hook, "masker"):
-            return list(self.case.view(hook, messages))
+            data = SimpleNamespace(input=list(messages), model_name="m", tools=[])
+            asyncio.run(hook.on_before_model_generate(data))
+            return list(data.input)
         compacted: list[Any] = asyncio.run(hook.compact_input(messages))[0]
         return compacted
 

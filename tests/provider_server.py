@@ -302,7 +302,7 @@ def _openai_events(answer: Answer) -> list[Event]:
 
 def _responses_items(answer: Answer) -> list[dict[str, Any]]:
     status = "incomplete" if answer.stop == "max_tokens" else "completed"
-    items = [{**item, "id": f"{_IDS[item['type']]}_{number}"} for number, item in enumerate(answer.blocks, 1)]
+    items = [dict(item) for item in answer.blocks]
     if items and items[-1]["type"] != "reasoning":
         items[-1]["status"] = status
     return items
@@ -394,10 +394,13 @@ def _unsigned(body: dict[str, Any], blocks: list[Block], account: Account) -> li
 
 
 def _signed_items(body: dict[str, Any], blocks: list[Block], account: Account) -> list[Block]:
-    """Reasoning comes encrypted where a request asks for that."""
+    """Reasoning comes encrypted where a request asks for that; ids are those that follow the request's."""
     items = _as_items(blocks)
-    is_asked = "reasoning.encrypted_content" in (body.get("include") or ())
-    return responses.answered(body, items, account) if is_asked else items
+    if "reasoning.encrypted_content" in (body.get("include") or ()):
+        items = responses.answered(body, items, account)
+    given = body["input"] if isinstance(body.get("input"), list) else []
+    numbers = [int(number) for item in given if (number := str(item.get("id")).rpartition("_")[2]).isdecimal()]
+    return [{**item, "id": f"{_IDS[item['type']]}_{at}"} for at, item in enumerate(items, max(numbers, default=0) + 1)]
 
 
 class _Api(NamedTuple):

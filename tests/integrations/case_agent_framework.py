@@ -18,7 +18,6 @@ from agent_framework import (
     tool,
 )
 from agent_framework.openai import OpenAIChatCompletionClient
-from case_http import DEFAULTS  # noqa: F401 (the contract asks a case for them)
 from sessions import IMAGE, TASK, Call, Result, Turn, results_by_arguments
 from unions import LONG
 
@@ -27,7 +26,7 @@ from recede.integrations.agent_framework import RecedeMiddleware
 sys.path.append(str(Path(__file__).parents[1]))
 
 from provider_server import serving
-from scripts import script_of
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
 
 WAYS = ("async", "stream")
 IMAGE_URI = f"data:image/png;base64,{IMAGE}"

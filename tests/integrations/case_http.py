@@ -12,21 +12,16 @@ from chat_messages import calls, reloaded, results  # noqa: F401 (the contract a
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from sessions import LAST, TASK, Turn
 
-from recede import Provider
-from recede.costs import PRESETS
 from recede.integrations.http import recede_client
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from provider_server import Answer, Failure, serving
+from provider_server import serving
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
 
 WAYS = ("sync", "async", "stream", "failing")
 HAS_ERRORS = False  # its results have no flag
 PROVIDERS = {"openai"}
-_PRICES = PRESETS["openai"]
-DEFAULTS = {
-    "provider": Provider.of("openai")._replace(read=_PRICES.cached / _PRICES.input, write=_PRICES.write / _PRICES.input)
-}
 
 
 def _said(turn: Turn) -> dict[str, Any]:
@@ -89,11 +84,6 @@ def view(masking: Masking, messages: list[Any], model: str = "m") -> list[Any]:
 
 def run(masking: Masking, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
     messages = history([])
-    script: list[Any] = []
-    for turn in [*turns, LAST]:
-        script += [Failure(500, headers={"retry-after-ms": "1"})] * (way == "failing")
-        blocks = [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in turn.calls]
-        script.append(Answer([{"type": "text", "text": turn.said}, *blocks], "tool_use" if blocks else "end_turn"))
 
     async def in_loop(url: str) -> None:
         http_client = recede_client(DefaultAsyncHttpxClient(), **masking.options)
@@ -102,7 +92,7 @@ def run(masking: Masking, turns: list[Turn], way: str) -> tuple[list[list[Any]],
                 await client.chat.completions.create(model="m", messages=messages)
                 messages.extend([_said(turn), *_returned(turn)])
 
-    with serving(*script) as server:
+    with serving(*script_of(turns, failing=500 if way == "failing" else None)) as server:
         url = f"{server.url}/v1"
         if way == "async":
             asyncio.run(in_loop(url))

@@ -1,13 +1,17 @@
-"""Pydantic AI: `Agent`, with a `FunctionModel`."""
+"""Pydantic AI: `Agent`, with its model of OpenAI, which asks the played server."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import functools
+import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from openai import AsyncOpenAI
 from pydantic_ai import Agent, BinaryContent, RunContext, messages
 from pydantic_ai.messages import (
     CachePoint,
@@ -22,12 +26,18 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from pydantic_ai.models.openai import OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage, UsageLimits
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for
+from sessions import IMAGE, TASK, Call, Result, Turn
 from unions import LONG, members
 
 from recede.integrations.pydantic_ai import RecedeCapability
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_server import serving
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
 
 WAYS = ("sync", "async", "stream")
 
@@ -80,7 +90,7 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
         return ModelResponse(parts=[])
 
     request = ModelRequestContext(
-        model=FunctionModel(lambda messages, info: ModelResponse(parts=[]), model_name=model),
+        model=_of_views(model),
         messages=messages,
         model_settings=None,
         model_request_parameters=ModelRequestParameters(),
@@ -171,30 +181,43 @@ def reloaded(messages: list[Any]) -> list[Any]:
     return list(ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(messages)))
 
 
+class Recording(OpenAIResponsesModel):
+    """The model of the framework, which remembers the messages that it is given."""
+
+    def __init__(self, url: str, name: str = "m") -> None:
+        self.to_close = AsyncOpenAI(base_url=f"{url}/v1", api_key="none")
+        super().__init__(name, provider=OpenAIProvider(openai_client=self.to_close))
+        self.requests: list[list[Any]] = []
+
+    async def request(self, messages: list[Any], *given: Any, **named: Any) -> ModelResponse:
+        self.requests.append(list(messages))
+        return await super().request(messages, *given, **named)
+
+    @asynccontextmanager
+    async def request_stream(self, messages: list[Any], *given: Any, **named: Any) -> AsyncIterator[Any]:
+        self.requests.append(list(messages))
+        async with super().request_stream(messages, *given, **named) as streamed:
+            yield streamed
+
+
+@functools.cache
+def _of_views(name: str) -> Recording:
+    return Recording("http://127.0.0.1", name)
+
+
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
+    with serving(*script_of(turns)) as server:
+        model = Recording(server.url)
+        stored = _stored(model, masking, turns, way)
+    assert server.refusals == []
+    assert len(server.requests) == len(model.requests)
+    return model.requests, stored
+
+
+def _stored(model: Recording, masking: Any, turns: list[Turn], way: str) -> list[Any]:
     by_id = {name: result for turn in turns for name, result in turn.results.items()}
-    played = [*turns, LAST]
-    requests: list[list[Any]] = []
-
-    def asked(messages: list[Any]) -> Turn:
-        requests.append(list(messages))
-        return asked_for(played, requests)
-
-    def answer(messages: list[Any], info: AgentInfo) -> ModelResponse:
-        return _said(asked(messages))
-
-    async def streamed(messages: list[Any], info: AgentInfo) -> AsyncIterator[Any]:
-        turn = asked(messages)
-        if turn.said:
-            yield turn.said
-        if turn.calls:
-            yield {
-                place: DeltaToolCall(call.name, json.dumps(call.args), tool_call_id=call.id)
-                for place, call in enumerate(turn.calls)
-            }
-
     capabilities = masking if isinstance(masking, list) else [masking]
-    agent: Any = Agent(FunctionModel(answer, stream_function=streamed), capabilities=capabilities)
+    agent: Any = Agent(model, capabilities=capabilities)
 
     @agent.tool(name="run")
     def run_tool(ctx: RunContext[Any], command: str, place: int, quiet: bool) -> Any:
@@ -207,13 +230,15 @@ def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], lis
     async def in_loop() -> list[Any]:
         limits = UsageLimits(request_limit=None)
         handler = {"event_stream_handler": consumed} if way == "stream" else {}
-        return list((await agent.run(TASK, usage_limits=limits, **handler)).all_messages())
+        async with model.to_close:
+            return list((await agent.run(TASK, usage_limits=limits, **handler)).all_messages())
 
     if way != "sync":
-        return requests, asyncio.run(in_loop())
+        return asyncio.run(in_loop())
     loop = asyncio.new_event_loop()  # `run_sync` wants one, and leaves it open
     asyncio.set_event_loop(loop)
     stored = agent.run_sync(TASK, usage_limits=UsageLimits(request_limit=None)).all_messages()
     asyncio.set_event_loop(None)
+    loop.run_until_complete(model.to_close.close())
     loop.close()
-    return requests, list(stored)
+    return list(stored)

@@ -168,7 +168,7 @@ class Case(Protocol):
         """
 
     def run(self, masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
-        """Run the framework's own agent with a fake model that plays the turns: its requests, and what is stored.
+        """Run the framework's own agent with what plays the turns: its requests, and what is stored.
 
         `way` is ``"sync"``, ``"async"``, ``"stream"`` or ``"failing"``: then the model fails once and is retried.
         """

@@ -27,11 +27,11 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.native_tools import WebSearchTool
-from pydantic_ai.usage import RequestUsage, UsageLimits
+from pydantic_ai.usage import UsageLimits
 from sessions import session
 
+from provider_server import serving, text
 from recede.integrations.pydantic_ai import RecedeCapability, _Messages
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -99,57 +99,58 @@ def test_results_that_the_framework_reads_itself_stay() -> None:
 
 
 def test_a_stream_of_a_run_sends_the_view() -> None:
-    sent: list[Any] = []
-
-    async def streamed(messages: list[Any], info: Any) -> Any:
-        sent.append(messages)
-        yield "Done."
-
     masking = RecedeCapability(keep=4, boundary="sliding")
-    agent: Any = Agent(FunctionModel(stream_function=streamed), capabilities=[masking])
     history = case.history(session())
 
-    async def read() -> None:
-        async with agent.run_stream("And?", message_history=history) as running:
+    async def read(model: Any) -> None:
+        agent: Any = Agent(model, capabilities=[masking])
+        async with model.to_close, agent.run_stream("And?", message_history=history) as running:
             await running.get_output()
 
-    asyncio.run(read())
-    assert case.results(sent[0]) == case.results(masking.masker.view(history)) != case.results(history)
+    with serving(text("Done.")) as server:
+        model = case.Recording(server.url)
+        asyncio.run(read(model))
+    assert case.results(model.requests[0]) == case.results(masking.masker.view(history)) != case.results(history)
+    assert len(server.requests) == 1 and not server.refusals
 
 
 @pytest.mark.parametrize("setting", ["openai_previous_response_id", "openai_conversation_id"])
 def test_a_history_that_openai_keeps_is_sent_as_it_is_and_said_once(
     setting: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sent: list[Any] = []
-
-    def answer(messages: list[Any], info: Any) -> ModelResponse:
-        sent.append(messages)
-        return ModelResponse(parts=[TextPart("Done.")])
-
-    agent: Any = Agent(FunctionModel(answer), capabilities=[RecedeCapability(keep=0, boundary="sliding")])
     history = case.history(session(5))
-    for _ in range(2):
-        asyncio.run(agent.run("And?", message_history=history, model_settings={setting: "auto"}))
-        assert case.results(sent.pop()) == case.results(history)
+
+    async def ask(model: Any) -> None:
+        agent: Any = Agent(model, capabilities=[RecedeCapability(keep=0, boundary="sliding")])
+        async with model.to_close:
+            for _ in range(2):
+                await agent.run("And?", message_history=history, model_settings={setting: "auto"})
+
+    with serving(text("Done."), text("Done.")) as server:
+        model = case.Recording(server.url)
+        asyncio.run(ask(model))
+    assert [case.results(request) for request in model.requests] == [case.results(history)] * 2
+    assert len(server.requests) == 2 and not server.refusals
     assert caplog.text.count(f"requests with {setting!r} are sent as they are") == 1
 
 
 @pytest.mark.skipif(os.environ.get("RECEDE_RELEASE") == "oldest", reason="it counts before a capability is asked")
 def test_the_counting_of_tokens_before_a_request_counts_the_view() -> None:
-    counted: list[Any] = []
-
-    class Counting(FunctionModel):
-        async def count_tokens(self, messages: Any, *_: Any) -> RequestUsage:
-            counted.append(messages)
-            return RequestUsage(input_tokens=9)
-
     masking = RecedeCapability(keep=4, boundary="sliding")
-    agent: Any = Agent(Counting(lambda *_: ModelResponse(parts=[TextPart("Done.")])), capabilities=[masking])
     history = case.history(session())
     limits = UsageLimits(count_tokens_before_request=True, input_tokens_limit=10**6)
-    asyncio.run(agent.run("And?", message_history=history, usage_limits=limits))
-    assert case.results(counted[0]) == case.results(masking.masker.view(history)) != case.results(history)
+
+    async def ask(model: Any) -> None:
+        agent: Any = Agent(model, capabilities=[masking])
+        async with model.to_close:
+            await agent.run("And?", message_history=history, usage_limits=limits)
+
+    with serving(text("Counted."), text("Done.")) as server:
+        model = case.Recording(server.url)
+        asyncio.run(ask(model))
+    counted, sent = (body["input"] for body in server.requests)
+    assert counted == sent and not server.refusals
+    assert case.results(model.requests[0]) == case.results(masking.masker.view(history)) != case.results(history)
 
 
 @pytest.mark.parametrize("way", ["async", "sync"])
@@ -158,7 +159,7 @@ def test_usage_is_reported_with_the_messages_of_its_request(way: str) -> None:
     masking: Any = RecedeCapability(keep=4)
     masking.masker.reported = lambda usage, messages: heard.append((usage["prompt_tokens_details"], len(messages)))
     case.run(masking, session(4), way)
-    assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 5, 7, 9)]
+    assert heard == [({"cached_tokens": 3}, length) for length in (1, 3, 5, 7, 9)]
 
 
 async def _prepared(ctx: Any, definitions: list[Any]) -> list[Any]:
@@ -170,7 +171,11 @@ async def _consumed(ctx: Any, events: Any) -> None:
         pass
 
 
-# How a capability is made that takes more than nothing.
+async def _looked_up(query: str) -> str:
+    return query
+
+
+# How a capability is made that takes more than nothing; OpenAI neither fetches pages nor searches X.
 MADE: dict[str, Any] = {
     "CombinedCapability": lambda kind: kind([capabilities.Hooks()]),
     "DynamicCapability": lambda kind: kind(lambda ctx: capabilities.Hooks()),
@@ -192,7 +197,9 @@ MADE: dict[str, Any] = {
     "ThreadExecutor": lambda kind: kind(ThreadPoolExecutor(1)),
     "Toolset": lambda kind: kind(FunctionToolset()),
     "UseThreadExecutor": lambda kind: kind(ThreadPoolExecutor(1)),
+    "WebFetch": lambda kind: kind(local=_looked_up),
     "WrapperCapability": lambda kind: kind(capabilities.Hooks()),
+    "XSearch": lambda kind: kind(local=_looked_up),
 }
 # The base of all; one whose requests wait for the batch of a provider.
 LEFT_OUT = {"AbstractCapability", "BatchModelRequests"}
