@@ -1,9 +1,13 @@
-"""Inspect: the loop of a model, an agent and a task of an evaluation, with a scripted model."""
+"""Inspect: the loop of a model, an agent and an evaluation, with its model of OpenAI, which asks the played server."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import sys
 import tempfile
+from contextvars import copy_context
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,18 +28,22 @@ from inspect_ai.model import (
     ContentToolUse,
     ContentVideo,
     GenerateConfig,
-    ModelAPI,
-    ModelOutput,
-    ModelUsage,
     get_model,
     modelapi,
 )
+from inspect_ai.model._model import init_active_model
+from inspect_ai.model._providers.openai import OpenAIAPI
 from inspect_ai.tool import ToolCall, ToolCallError, ToolDef, ToolError
 from pydantic import TypeAdapter
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for, results_by_arguments
+from sessions import IMAGE, TASK, Call, Result, Turn, results_by_arguments
 from unions import LONG
 
 from recede.integrations.inspect_ai import RecedeHooks
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_server import serving
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
 
 WAYS = ("sync", "async", "failing")
 AT_ONCE = ("sync",)  # a process runs one evaluation at a time
@@ -79,9 +87,20 @@ def masking(**options: Any) -> RecedeHooks:
     return RecedeHooks(**options)
 
 
+@functools.cache
+def _of_views(name: str) -> Any:
+    return recording(name)
+
+
 def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
-    data = SimpleNamespace(input=list(messages), model_name=model, tools=[])
-    asyncio.run(masking.on_before_model_generate(data))
+    asked = _of_views(model)
+    data = SimpleNamespace(input=list(messages), model_name=str(asked), tools=[])
+
+    def call() -> None:
+        init_active_model(asked, GenerateConfig())
+        asyncio.run(masking.on_before_model_generate(data))
+
+    copy_context().run(call)
     return data.input
 
 
@@ -129,40 +148,30 @@ def reloaded(messages: list[Any]) -> list[Any]:
     return kind.validate_json(kind.dump_json(messages))
 
 
-class BusyError(Exception):
-    """The provider could not answer."""
+@modelapi(name="recording")
+class Recording(OpenAIAPI):
+    """The model of the framework, which remembers the messages that it is given."""
 
-
-@modelapi(name="scripted")
-class Scripted(ModelAPI):
-    """Plays the turn whose number is that of its own messages in the request."""
-
-    def __init__(self, model_name: str, turns: list[Turn], is_failing: bool, **options: Any) -> None:
+    def __init__(self, model_name: str, **options: Any) -> None:
         super().__init__(model_name, **options)
-        self.turns, self.is_failing = turns, is_failing
         self.requests: list[Any] = []
-
-    def should_retry(self, ex: BaseException) -> bool:
-        return isinstance(ex, BusyError)
-
-    def tool_result_images(self) -> bool:
-        return True
 
     def retry_wait(self) -> Any:
         return tenacity.wait_none()
 
-    async def generate(self, input: Any, **_: Any) -> ModelOutput:
+    async def generate(self, input: Any, *given: Any, **named: Any) -> Any:
         self.requests.append(list(input))
-        if self.is_failing and len(self.requests) % 2:
-            raise BusyError
-        message = _said(asked_for(self.turns, self.requests, is_failing=self.is_failing))
-        usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=9_010, input_tokens_cache_read=8_900)
-        output = ModelOutput.from_message(message, "tool_calls" if message.tool_calls else "stop")
-        output.usage = usage
-        return output
+        return await super().generate(input, *given, **named)
 
 
-def run(masking: Any, turns: list[Turn], way: str, **options: Any) -> tuple[list[list[Any]], list[Any]]:
+def recording(name: str = "m", url: str = "http://127.0.0.1/v1") -> Any:
+    # Without `reasoning_summary` it asks first whether it may have summaries.
+    config = GenerateConfig(max_tool_output=10_000_000, max_retries=3, reasoning_summary="none")
+    given: dict[str, Any] = {"api_key": "none", "responses_api": True, "max_retries": 0}  # the framework retries
+    return get_model(f"recording/{name}", config=config, memoize=False, base_url=url, **given)
+
+
+def run(masking: Any, turns: list[Turn], way: str, base_url: str | None = None) -> tuple[list[list[Any]], list[Any]]:
     left = results_by_arguments(turns)
 
     async def run_tool(command: str, place: int, quiet: bool) -> Any:
@@ -173,21 +182,28 @@ def run(masking: Any, turns: list[Turn], way: str, **options: Any) -> tuple[list
 
     named = dict.fromkeys(("command", "place", "quiet"), "One of them.")
     tools = [ToolDef(run_tool, "run", "Run a command.", named).as_tool(), masking.recall_tool()]
-    config = GenerateConfig(max_tool_output=10_000_000, max_retries=3)
-    script = {"turns": [*turns, LAST], "is_failing": way == "failing"}
-    model = get_model("scripted/m", config=config, memoize=False, **script, **options)
-    api: Any = model.api
     masking.register()
 
-    async def in_loop() -> list[Any]:
-        messages: list[Any] = [ChatMessageUser(content=TASK)]
-        return messages + (await model.generate_loop(messages, tools=tools))[0]
+    def stored_of(model: Any) -> list[Any]:
+        async def in_loop() -> list[Any]:
+            init_active_model(model, GenerateConfig())
+            messages: list[Any] = [ChatMessageUser(content=TASK)]
+            async with model:
+                return messages + (await model.generate_loop(messages, tools=tools))[0]
 
-    if way != "async":
-        return api.requests, asyncio.run(in_loop())
-    agent = react(prompt=None, tools=tools, submit=False)
-    with tempfile.TemporaryDirectory() as folder:
-        task = inspect_ai.Task(dataset=[Sample(input=TASK)], solver=as_solver(agent), config=config)
-        (log,) = inspect_ai.eval(task, model=model, display="none", log_dir=folder)
-        assert log.status == "success" and log.samples
-        return api.requests, list(log.samples[0].messages)
+        if way != "async":
+            return asyncio.run(in_loop())
+        agent = react(prompt=None, tools=tools, submit=False)
+        with tempfile.TemporaryDirectory() as folder:
+            task = inspect_ai.Task(dataset=[Sample(input=TASK)], solver=as_solver(agent), config=model.config)
+            (log,) = inspect_ai.eval(task, model=model, display="none", log_dir=folder)
+            assert log.status == "success" and log.samples
+            return list(log.samples[0].messages)
+
+    with serving(*script_of(turns, failing=500 if way == "failing" else None)) as server:
+        model = recording(url=f"{server.url}/v1")
+        model.api.base_url = base_url or model.api.base_url
+        stored = stored_of(model)
+    assert server.refusals == []
+    assert len(server.requests) == len(model.api.requests)
+    return model.api.requests, stored
