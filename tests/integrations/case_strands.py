@@ -1,24 +1,31 @@
-"""Strands Agents: `Agent`, with a scripted model."""
+"""Strands Agents: `Agent`, with its model of Anthropic, which asks the played server."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import json
+import sys
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any, get_type_hints
 
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for
+from sessions import IMAGE, TASK, Call, Result, Turn
 from strands import Agent, ModelRetryStrategy, ToolContext, tool
 from strands.agent.conversation_manager import NullConversationManager
 from strands.middleware import InvokeModelContext
-from strands.models import BedrockModel, Model
+from strands.models import BedrockModel
+from strands.models.anthropic import AnthropicModel
 from strands.types.content import ContentBlock
-from strands.types.exceptions import ModelThrottledException
 from strands.types.tools import ToolResultContent
 from unions import LONG, _sample
 
 from recede.integrations.strands import RecedePlugin
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_server import serving
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
 
 WAYS = ("sync", "async", "stream", "failing")
 
@@ -31,7 +38,8 @@ def _said(turn: Turn) -> dict[str, Any]:
 
 def _content(result: Result) -> list[Any]:
     image = {"image": {"format": "png", "source": {"bytes": IMAGE.encode()}}}
-    return [{"text": result.text}, *([image] if result.has_image else [])]
+    said = [{"text": result.text}] if result.text or not result.has_image else []  # an empty one is refused
+    return [*said, *([image] if result.has_image else [])]
 
 
 def _block(result: Result) -> dict[str, Any]:
@@ -73,7 +81,7 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
         yield None
 
     async def call() -> None:
-        context: Any = InvokeModelContext(None, messages, None, [], None, {}, Scripted([], model_id=model))  # type: ignore[arg-type]
+        context: Any = InvokeModelContext(None, messages, None, [], None, {}, _of_views(model))  # type: ignore[arg-type]
         async for _ in masking._masked(context, next_fn):
             pass
 
@@ -142,38 +150,24 @@ def reloaded(messages: list[Any]) -> list[Any]:
     return loaded
 
 
-class Scripted(Model):
-    """Plays the turn whose number is that of its own messages in the request."""
+class Recording(AnthropicModel):
+    """The model of the framework, which remembers the messages that it is given."""
 
-    def __init__(self, turns: list[Turn], model_id: str = "m", is_failing: bool = False) -> None:
-        self.turns, self.model_id, self.is_failing = turns, model_id, is_failing
+    def __init__(self, url: str, name: str = "m") -> None:
+        # A connection is one of a loop, and each run has a loop of its own.
+        given = {"api_key": "none", "base_url": url, "max_retries": 0, "default_headers": {"connection": "close"}}
+        super().__init__(client_args=given, model_id=name, max_tokens=99)
         self.requests: list[Any] = []
 
-    def update_config(self, **_: Any) -> None:
-        pass
-
-    def get_config(self) -> Any:
-        return {"model_id": self.model_id}
-
-    async def structured_output(self, *_: Any, **__: Any) -> AsyncGenerator[Any, None]:
-        yield {}
-
-    async def stream(self, messages: Any, *_: Any, **__: Any) -> AsyncGenerator[Any, None]:
+    async def stream(self, messages: Any, *given: Any, **named: Any) -> AsyncGenerator[Any, None]:
         self.requests.append(messages)
-        if self.is_failing and len(self.requests) % 2:
-            raise ModelThrottledException("try again")
-        turn = asked_for(self.turns, self.requests, is_failing=self.is_failing)
-        yield {"messageStart": {"role": "assistant"}}
-        if turn.said:
-            yield {"contentBlockDelta": {"delta": {"text": turn.said}}}
-            yield {"contentBlockStop": {}}
-        for call in turn.calls:
-            yield {"contentBlockStart": {"start": {"toolUse": {"toolUseId": call.id, "name": call.name}}}}
-            yield {"contentBlockDelta": {"delta": {"toolUse": {"input": json.dumps(call.args)}}}}
-            yield {"contentBlockStop": {}}
-        yield {"messageStop": {"stopReason": "tool_use" if turn.calls else "end_turn"}}
-        usage = {"inputTokens": 100, "outputTokens": 10, "totalTokens": 9_010, "cacheReadInputTokens": 8_900}
-        yield {"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}}
+        async for event in super().stream(messages, *given, **named):
+            yield event
+
+
+@functools.cache
+def _of_views(name: str) -> Recording:
+    return Recording("http://127.0.0.1", name)
 
 
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
@@ -185,24 +179,32 @@ def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], lis
         result = by_id[tool_context.tool_use["toolUseId"]]
         return {"status": "error" if result.is_error else "success", "content": _content(result)}
 
-    model = Scripted([*turns, LAST], is_failing=way == "failing")
-    agent = Agent(
-        model,
-        tools=[run_tool],
-        plugins=[masking],
-        callback_handler=None,
-        retry_strategy=ModelRetryStrategy(max_attempts=3, initial_delay=0, max_delay=0),
-        conversation_manager=NullConversationManager(),
-    )
+    def stored_of(model: Recording) -> list[Any]:
+        agent = Agent(
+            model,
+            tools=[run_tool],
+            plugins=[masking],
+            callback_handler=None,
+            retry_strategy=ModelRetryStrategy(max_attempts=3, initial_delay=0, max_delay=0),
+            conversation_manager=NullConversationManager(),
+        )
 
-    async def streamed() -> None:
-        async for _ in agent.stream_async(TASK):
-            pass
+        async def streamed() -> None:
+            async for _ in agent.stream_async(TASK):
+                pass
 
-    if way == "async":
-        asyncio.run(agent.invoke_async(TASK))
-    elif way == "stream":
-        asyncio.run(streamed())
-    else:
-        agent(TASK)
-    return model.requests, agent.messages
+        if way == "async":
+            asyncio.run(agent.invoke_async(TASK))
+        elif way == "stream":
+            asyncio.run(streamed())
+        else:
+            agent(TASK)
+        stored: list[Any] = agent.messages
+        return stored
+
+    with serving(*script_of(turns, failing=429 if way == "failing" else None)) as server:
+        model = Recording(server.url)
+        stored = stored_of(model)
+    assert server.refusals == []
+    assert len(server.requests) == len(model.requests)
+    return model.requests, stored
