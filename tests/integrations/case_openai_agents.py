@@ -1,20 +1,28 @@
-"""OpenAI Agents SDK: `Runner`, with a fake model and its own session."""
+"""OpenAI Agents SDK: `Runner`, with its model of OpenAI, which asks the played server, and its own session."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, get_args
 
-from agents import Agent, FunctionTool, Model, ModelResponse, RunConfig, Runner, SQLiteSession, Usage
-from openai.types.responses import Response, ResponseCompletedEvent, ResponseFunctionToolCall, ResponseOutputMessage
+from agents import Agent, FunctionTool, OpenAIResponsesModel, RunConfig, Runner, SQLiteSession
+from openai import AsyncOpenAI
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage
 from openai.types.responses.response_output_text import ResponseOutputText
-from openai.types.responses.response_usage import InputTokensDetails
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from sessions import IMAGE, TASK, Call, Result, Turn
 from unions import samples
 
 from recede.integrations.openai_agents import RecedeInputFilter
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_server import serving
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
 
 WAYS = ("sync", "async", "stream")
 HAS_ERRORS = False  # its results have no flag
@@ -63,7 +71,7 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
 async def aview(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
     from agents.run import CallModelData, ModelInputData
 
-    agent: Any = Agent(name="a", model=model)
+    agent: Any = Agent(name="a", model=_of_views(model))
     data: Any = CallModelData(model_data=ModelInputData(input=messages, instructions=None), agent=agent, context=None)
     given: list[Any] = (await masking(data)).input
     return given
@@ -108,10 +116,6 @@ def typed_messages() -> dict[str, list[Any]]:
     return {name: [*history([]), item] for name, item in samples(ResponseInputItemParam).items()}
 
 
-def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
-    return "responses", {"model": "m", "input": messages}
-
-
 def reloaded(messages: list[Any]) -> list[Any]:
     async def through_session() -> list[Any]:
         session = SQLiteSession("one")
@@ -123,33 +127,33 @@ def reloaded(messages: list[Any]) -> list[Any]:
     return asyncio.run(through_session())
 
 
-class Scripted(Model):
-    """Plays the turn that follows the last output in the input."""
+class Recording(OpenAIResponsesModel):
+    """The model of the framework, which remembers the input that it is given."""
 
-    def __init__(self, turns: list[Turn]) -> None:
-        self.turns = turns
-        self.after = {name: place + 1 for place, turn in enumerate(turns) for name in turn.results}
-        self.after |= {call.id: place + 1 for place, turn in enumerate(turns) for call in turn.calls}
+    def __init__(self, url: str, name: str = "m") -> None:
+        # A connection is one of a loop, and each run has a loop of its own.
+        given: Any = {"max_retries": 0, "default_headers": {"connection": "close"}}
+        super().__init__(name, AsyncOpenAI(base_url=f"{url}/v1", api_key="none", **given))
         self.requests: list[list[Any]] = []
 
-    def _asked(self, given: Any) -> ModelResponse:
-        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        self.requests.append(list(items))
-        last = results(items)[-1:]
-        details = InputTokensDetails.model_construct(cached_tokens=8_900)
-        usage = Usage(
-            requests=1, input_tokens=9_000, output_tokens=10, total_tokens=9_010, input_tokens_details=details
-        )
-        return ModelResponse(_said(self.turns[self.after[last[0][0]] if last else 0]), usage, None)
+    def _asked(self, given: Any) -> None:
+        self.requests.append([{"role": "user", "content": given}] if isinstance(given, str) else list(given))
 
-    async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> ModelResponse:
-        return self._asked(input)
+    async def get_response(self, system_instructions: Any, input: Any, *given: Any, **named: Any) -> Any:
+        self._asked(input)
+        return await super().get_response(system_instructions, input, *given, **named)
 
-    async def stream_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        answer = self._asked(input)
-        body: Any = {"id": "r", "created_at": 0, "model": "m", "object": "response", "tools": [], "tool_choice": "auto"}
-        whole = Response(**body, output=answer.output, parallel_tool_calls=True)
-        yield ResponseCompletedEvent(type="response.completed", response=whole, sequence_number=0)
+    async def stream_response(
+        self, system_instructions: Any, input: Any, *given: Any, **named: Any
+    ) -> AsyncIterator[Any]:
+        self._asked(input)
+        async for event in super().stream_response(system_instructions, input, *given, **named):
+            yield event
+
+
+@functools.cache
+def _of_views(name: str) -> Recording:
+    return Recording("http://127.0.0.1", name)
 
 
 def tool_of(by_id: dict[str, Result]) -> FunctionTool:
@@ -167,28 +171,33 @@ def tool_of(by_id: dict[str, Result]) -> FunctionTool:
 
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
     by_id = {name: result for turn in turns for name, result in turn.results.items()}
-    model = Scripted([*turns, LAST])
-    agent: Any = Agent(name="a", model=model, tools=[tool_of(by_id), masking.recall_tool])
     given: Any = {
         "max_turns": 1_000,
         "hooks": masking,
         "run_config": RunConfig(call_model_input_filter=masking, tracing_disabled=True),
     }
 
-    async def streamed() -> Any:
+    async def streamed(agent: Any) -> Any:
         running = Runner.run_streamed(agent, TASK, **given)
         async for _ in running.stream_events():
             pass
         return running
 
-    if way == "stream":
-        done = asyncio.run(streamed())
-    elif way == "async":
-        done = asyncio.run(Runner.run(agent, TASK, **given))
-    else:
+    def done(agent: Any) -> Any:
+        if way == "stream":
+            return asyncio.run(streamed(agent))
+        if way == "async":
+            return asyncio.run(Runner.run(agent, TASK, **given))
         loop = asyncio.new_event_loop()  # `run_sync` wants one, and leaves it open
         asyncio.set_event_loop(loop)
-        done = Runner.run_sync(agent, TASK, **given)
+        finished = Runner.run_sync(agent, TASK, **given)
         asyncio.set_event_loop(None)
         loop.close()
-    return model.requests, done.to_input_list()
+        return finished
+
+    with serving(*script_of(turns)) as server:
+        model = Recording(server.url)
+        stored = done(Agent(name="a", model=model, tools=[tool_of(by_id), masking.recall_tool])).to_input_list()
+    assert server.refusals == []
+    assert len(server.requests) == len(model.requests)
+    return model.requests, stored

@@ -15,9 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import case_openai_agents as case
 from agents import Agent, FunctionTool, RunConfig, Runner, ToolOutputFileContent, ToolOutputText
-from sessions import LAST, TASK, Call, Result, Turn, session
+from sessions import TASK, Call, Result, Turn, session
 
+from provider_server import serving
 from recede.integrations.openai_agents import RecedeInputFilter
+from scripts import script_of
 from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -40,14 +42,14 @@ def test_usage_is_reported_with_the_input_of_its_call() -> None:
     masking: Any = RecedeInputFilter(keep=4)
     masking.masker.reported = lambda usage, items: heard.append((usage["prompt_tokens_details"], len(items)))
     case.run(masking, session(4), "async")
-    assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 6, 9, 15)]
+    assert heard == [({"cached_tokens": 3}, length) for length in (1, 3, 6, 9, 15)]
 
 
 def test_a_document_is_recalled_as_the_sdk_stores_it() -> None:
     masking = RecedeInputFilter(keep=0, boundary="sliding", recall=True)
     call = Turn("", [Call("doc", "run", {})], {"doc": Result("doc", "see")})
     again = Turn("", [Call("again", "recall", {"handle": handle_of("doc", "see")})], {})
-    turns = [call, session(1)[0], again, LAST]
+    turns = [call, session(1)[0], again]
 
     async def run_tool(context: Any, arguments: str) -> Any:
         if context.tool_call_id != "doc":
@@ -56,9 +58,11 @@ def test_a_document_is_recalled_as_the_sdk_stores_it() -> None:
 
     schema = {"type": "object", "properties": {}}
     tool = FunctionTool("run", "Run a command.", schema, run_tool, strict_json_schema=False)
-    agent: Any = Agent(name="a", model=case.Scripted(turns), tools=[tool, masking.recall_tool])
     config = RunConfig(call_model_input_filter=masking, tracing_disabled=True)
-    items = asyncio.run(Runner.run(agent, TASK, run_config=config)).to_input_list()
+    with serving(*script_of(turns)) as server:
+        agent: Any = Agent(name="a", model=case.Recording(server.url), tools=[tool, masking.recall_tool])
+        items = asyncio.run(Runner.run(agent, TASK, run_config=config)).to_input_list()
+    assert server.refusals == []
     assert "old tool output cleared" in str(agent.model.requests[-1])
     outputs = case.contents(items)
     assert [part["type"] for part in outputs["again"]] == ["input_text", "input_file"]
@@ -72,10 +76,12 @@ def test_the_tools_of_the_agent_count_towards_the_limit(caplog: pytest.LogCaptur
     schema: Any = {"type": "object", "properties": {}}
     for description, said in (("Run a command.", 0), ("long " * 9_000, 1)):
         tool = FunctionTool("run", description, schema, run_tool, strict_json_schema=False)
-        agent: Any = Agent(name="a", model=case.Scripted([LAST]), tools=[tool])
         masking = RecedeInputFilter(max_input_tokens=10_000)
         config = RunConfig(call_model_input_filter=masking, tracing_disabled=True)
-        asyncio.run(Runner.run(agent, TASK, run_config=config))
+        with serving(*script_of([])) as server:
+            agent: Any = Agent(name="a", model=case.Recording(server.url), tools=[tool])
+            asyncio.run(Runner.run(agent, TASK, run_config=config))
+        assert len(server.requests) == 1 and not server.refusals
         assert caplog.text.count("a request is over max_input_tokens") == said
 
 
