@@ -1,31 +1,36 @@
-"""LangChain: `create_agent`, with a fake model and a checkpointer."""
+"""LangChain: `create_agent`, with its model of Anthropic, which asks the played server, and a checkpointer."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
-from importlib.util import find_spec
+import functools
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
+import anthropic
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.tools import InjectedToolCallId, tool
-from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_anthropic import ChatAnthropic
 from langchain_core.load import dumpd, load
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.content import ContentBlock
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for
+from sessions import IMAGE, TASK, Call, Result, Turn
 from unions import samples
 
 from recede.integrations.langchain import RecedeMiddleware
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_server import serving
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
+
 WAYS = ("sync", "async", "stream", "failing")
 
 
-def _said(turn: Turn, kind: type[AIMessage] = AIMessage) -> Any:
+def _said(turn: Turn) -> AIMessage:
     calls = [{"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"} for call in turn.calls]
     usage = {
         "input_tokens": 9_000,
@@ -33,13 +38,7 @@ def _said(turn: Turn, kind: type[AIMessage] = AIMessage) -> Any:
         "total_tokens": 9_010,
         "input_token_details": {"cache_read": 8_900},
     }
-    if kind is AIMessage:
-        return AIMessage(turn.said, tool_calls=calls, usage_metadata=usage)
-    chunks = [
-        {"id": call.id, "name": call.name, "args": json.dumps(call.args), "index": place, "type": "tool_call_chunk"}
-        for place, call in enumerate(turn.calls)
-    ]
-    return AIMessageChunk(turn.said, tool_call_chunks=chunks, usage_metadata=usage)
+    return AIMessage(turn.said, tool_calls=calls, usage_metadata=usage)
 
 
 def _returned(result: Result) -> ToolMessage:
@@ -70,30 +69,21 @@ def history(turns: list[Turn]) -> list[Any]:
     return [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(messages)]
 
 
-def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
-    from langchain_anthropic import ChatAnthropic
-
-    model = ChatAnthropic(model="claude-opus-5-5", api_key="none", max_tokens=9)
-    return "anthropic", model._get_request_payload(messages)
-
-
-if not find_spec("langchain_anthropic"):  # beside the oldest release
-    del body
-
-
 def masking(**options: Any) -> RecedeMiddleware:
     return RecedeMiddleware(**options)
 
 
-def view(masking: Any, messages: list[Any], model: Any = "m", **settings: Any) -> list[Any]:
+def view(
+    masking: Any, messages: list[Any], model: Any = "m", answer: AIMessage | None = None, **settings: Any
+) -> list[Any]:
     """What the middleware hands on, as the framework calls it."""
     sent: list[Any] = []
 
     def handler(request: Any) -> Any:
         sent.append(request.messages)
-        return ModelResponse(result=[AIMessage("Done.")])
+        return ModelResponse(result=[answer or AIMessage("Done.")])
 
-    named = Named(turns=[], requests=[], model_name=model) if isinstance(model, str) else model
+    named = _of_views(model) if isinstance(model, str) else model
     given: dict[str, Any] = {
         "system_prompt": None,
         "tool_choice": None,
@@ -138,53 +128,36 @@ def reloaded(messages: list[Any]) -> list[Any]:
     return [load(dumpd(message), allowed_objects="all") for message in messages]
 
 
-class Scripted(BaseChatModel):
-    """Plays the turn whose number is that of its own messages in the request."""
+class Recording(ChatAnthropic):
+    """The model of the framework, which remembers the messages that it is given."""
 
-    turns: list[Any]
-    requests: list[list[BaseMessage]]
-    is_failing: bool = False
+    requests: list[Any]
 
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Any, **_: Any) -> Any:
-        return self
-
-    def _asked(self, messages: list[BaseMessage]) -> Turn:
-        self.requests.append(messages)
-        if self.is_failing and len(self.requests) % 2:
-            raise ConnectionError("try again")
-        if any(str(message.content).startswith("Conversation summary:") for message in messages):
-            return asked_for(self.turns, self.requests, is_failing=self.is_failing)
-        turn: Turn = self.turns[sum(isinstance(message, AIMessage) for message in messages)]  # subagents share it
-        return turn
-
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=_said(self._asked(messages)))])
+    def _get_request_payload(self, input_: Any, **given: Any) -> Any:
+        self.requests.append(list(input_))
+        return super()._get_request_payload(input_, **given)
 
 
-class Named(Scripted):
-    model_name: str
-
-
-class Kept(Scripted):
+class Kept(Recording):
     use_previous_response_id: bool
 
 
-class Streaming(Scripted):
-    def _stream(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any
-    ) -> Iterator[ChatGenerationChunk]:
-        yield ChatGenerationChunk(message=_said(self._asked(messages), AIMessageChunk))
+def recording(url: str = "http://127.0.0.1", name: str = "m", kind: type[Recording] = Recording, **more: Any) -> Any:
+    # A connection is one of a loop, and each run has a loop of its own.
+    given: dict[str, Any] = {"api_key": "none", "default_headers": {"connection": "close"}, "max_retries": 0}
+    return kind(model=name, base_url=url, max_tokens=99, requests=[], **given, **more)
+
+
+@functools.cache
+def _of_views(name: str) -> Any:
+    return recording(name=name)
 
 
 class Retry(AgentMiddleware[Any, Any]):
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
         try:
             return handler(request)
-        except ConnectionError:
+        except anthropic.RateLimitError:
             return handler(request)
 
 
@@ -199,17 +172,19 @@ def tool_of(by_id: dict[str, Result]) -> Any:
 
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
     by_id = {name: result for turn in turns for name, result in turn.results.items()}
-    kind = Streaming if way == "stream" else Scripted
-    model = kind(turns=[*turns, LAST], requests=[], is_failing=way == "failing")
     middleware = [Retry(), masking] if way == "failing" else [masking]
-    agent: Any = create_agent(model, [tool_of(by_id)], middleware=middleware, checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}, "recursion_limit": 1_000}
     given = {"messages": [HumanMessage(TASK)]}
-    if way == "async":
-        asyncio.run(agent.ainvoke(given, config))
-    elif way == "stream":
-        for _ in agent.stream(given, config, stream_mode="messages"):
-            pass
-    else:
-        agent.invoke(given, config)
+    with serving(*script_of(turns, failing=429 if way == "failing" else None)) as server:
+        model = recording(server.url)
+        agent: Any = create_agent(model, [tool_of(by_id)], middleware=middleware, checkpointer=InMemorySaver())
+        if way == "async":
+            asyncio.run(agent.ainvoke(given, config))
+        elif way == "stream":
+            for _ in agent.stream(given, config, stream_mode="messages"):
+                pass
+        else:
+            agent.invoke(given, config)
+    assert server.refusals == []
+    assert len(server.requests) == len(model.requests)
     return model.requests, agent.get_state(config).values["messages"]

@@ -26,8 +26,10 @@ from langchain_core.messages import (
 from langgraph.graph import START, MessagesState, StateGraph
 from sessions import LAST, TASK, Call, Turn, session
 
+from provider_server import serving, text
 from recede import Provider
 from recede.integrations.langchain import RecedeMiddleware, _Messages, _name_of
+from scripts import script_of
 from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -93,19 +95,17 @@ def test_usage_is_reported_with_the_history_of_its_request() -> None:
     heard: list[Any] = []
     masking = case.masking(keep=4)
     masking.masker.reported = lambda usage, messages: heard.append((usage, len(messages)))
-    case.run(masking, session(5), "sync")
+    _, stored = case.run(masking, session(5), "sync")
+    counted = [one.usage_metadata["input_tokens"] for one in stored if isinstance(one, AIMessage)]
+    sent = [{"prompt_tokens": one, "completion_tokens": 5, "prompt_tokens_details": None} for one in counted]
+    assert heard == list(zip(sent, (1, 3, 5, 7, 11, 13), strict=True)) and min(counted) >= 10
+    case.view(masking, case.history([]), answer=case._said(LAST))
     details = {"cached_tokens": 8_900}
-    usage = {"prompt_tokens": 9_000, "completion_tokens": 10, "prompt_tokens_details": details}
-    assert heard == [(usage, length) for length in (1, 3, 5, 7, 11, 13)]
+    assert heard[6:] == [({"prompt_tokens": 9_000, "completion_tokens": 10, "prompt_tokens_details": details}, 1)]
 
 
 def test_a_summarizer_that_counts_the_view_does_not_summarize_what_is_masked() -> None:
-    class InOrder(case.Scripted):  # messages are dropped, so they do not say which turn it is
-        def _asked(self, messages: list[Any]) -> Turn:
-            self.requests.append(messages)
-            turn: Turn = self.turns[len(self.requests) - 1]
-            return turn
-
+    class Uncounted(case.Recording):  # type: ignore[name-defined,misc]
         def _generate(self, *arguments: Any, **options: Any) -> Any:
             result = super()._generate(*arguments, **options)
             result.generations[0].message.usage_metadata = None  # which would be believed
@@ -113,15 +113,17 @@ def test_a_summarizer_that_counts_the_view_does_not_summarize_what_is_masked() -
 
     def dropped(token_counter: Any) -> int:
         masking = case.masking(keep=4, boundary="sliding")
-        model = InOrder(turns=[*session(), LAST], requests=[])
         by_id = {name: result for turn in session() for name, result in turn.results.items()}
-        summarizing = case.Scripted(turns=[Turn("So far."), *[Turn("So far.")] * 99], requests=[])
         given = {"token_counter": masking.count_tokens} if token_counter else {}
         names = inspect.signature(SummarizationMiddleware.__init__).parameters
         limit = {"trigger": ("tokens", 20_000)} if "trigger" in names else {"max_tokens_before_summary": 20_000}
-        middleware = [SummarizationMiddleware(summarizing, **limit, **given), masking]
-        agent: Any = create_agent(model, [case.tool_of(by_id)], middleware=middleware)
-        state = agent.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+        so_far = [text("So far.") for _ in range(99)]
+        with serving(*script_of(session())) as server, serving(*so_far) as summaries:
+            summarizing = SummarizationMiddleware(case.recording(summaries.url), **limit, **given)
+            model = case.recording(server.url, kind=Uncounted)
+            agent: Any = create_agent(model, [case.tool_of(by_id)], middleware=[summarizing, masking])
+            state = agent.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+        assert not server.refusals and not summaries.refusals
         return len(case.history([*session(), LAST])) - len(state["messages"])
 
     assert dropped(None) > 50
@@ -130,17 +132,18 @@ def test_a_summarizer_that_counts_the_view_does_not_summarize_what_is_masked() -
 
 def test_a_node_of_langgraph_sends_the_view() -> None:
     masking = RecedeMiddleware(keep=4, boundary="sliding")
-    model = case.Scripted(turns=[LAST] * 99, requests=[])
-    model.turns[60] = LAST
-
-    def call_model(state: MessagesState) -> Any:
-        return {"messages": [model.invoke(masking.view(state["messages"]))]}
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", call_model)
-    graph.add_edge(START, "model")
     messages = case.history(session())
-    state = graph.compile().invoke({"messages": messages})
+    with serving(text("Done.")) as server:
+        model = case.recording(server.url)
+
+        def call_model(state: MessagesState) -> Any:
+            return {"messages": [model.invoke(masking.view(state["messages"]))]}
+
+        graph = StateGraph(MessagesState)
+        graph.add_node("model", call_model)
+        graph.add_edge(START, "model")
+        state = graph.compile().invoke({"messages": messages})
+    assert len(server.requests) == 1 and not server.refusals
     assert model.requests == [masking.view(messages)] != [messages]
     assert state["messages"][:-1] == messages
 
@@ -163,8 +166,10 @@ def test_a_node_whose_state_has_no_message_objects_sends_the_view(form: str) -> 
     pictured = next(one for one in session()[5].results.values() if one.has_image)
     content = masking.recalled(messages, handle_of(pictured.id, pictured.text))
     assert [part["type"] for part in content] == ["text", "image_url"]
-    model = case.Scripted(turns=[LAST] * 99, requests=[])
-    model.invoke(view)
+    with serving(text("Done.")) as server:
+        model = case.recording(server.url)
+        model.invoke(view)
+    assert len(server.requests) == 1 and not server.refusals
     assert case.results(model.requests[0]) == case.results(convert_to_messages(view))
 
 
@@ -183,7 +188,7 @@ def test_the_chat_models_of_langchain_are_known_by_their_names(package: str, kin
 
 
 def test_a_model_inside_of_another_object_is_known_by_its_name() -> None:
-    model = case.Named(turns=[], requests=[], model_name="claude-opus-5-5")
+    model = case.recording(name="claude-opus-5-5")
     for one in (model, model.bind(stop=["."]), model.with_retry(), model.with_fallbacks([model])):
         assert _name_of(one) == "claude-opus-5-5"
     of_text = RecedeMiddleware()._provider_of.of("anthropic:claude-opus-5-5")
@@ -196,7 +201,7 @@ def test_a_history_that_openai_keeps_is_sent_as_it_is_and_said_once(
 ) -> None:
     masking = RecedeMiddleware(keep=0, boundary="sliding")
     messages = case.history(session(5))
-    model = case.Kept(turns=[LAST] * 9, requests=[], use_previous_response_id=where == "model")
+    model = case.recording(kind=case.Kept, use_previous_response_id=where == "model")
     settings = {"previous_response_id": "r"} if where == "settings" else {}
     for _ in range(2):
         assert case.view(masking, messages, model, model_settings=settings) == messages
@@ -232,13 +237,15 @@ def test_an_agent_of_deepagents_and_its_subagents_send_views(name: str) -> None:
     turns = session(40)
     by_id = {id: result for turn in turns for id, result in turn.results.items()}
     task = Turn("", [Call("task", "task", {"description": "Look.", "subagent_type": name})])
-    below = case.Scripted(turns=[*turns, LAST], requests=[])
-    model = case.Scripted(turns=[*turns, task, LAST], requests=[])
     masking = RecedeMiddleware(keep=4, boundary="sliding")
     tool = case.tool_of(by_id)
-    looker = {"name": "looker", "description": "Looks.", "system_prompt": "Look.", "tools": [tool], "model": below}
-    agent = deepagents.create_deep_agent(model, [tool], middleware=[masking], subagents=masking.for_subagents([looker]))
-    agent.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+    with serving(*script_of([*turns, task, *turns, LAST])) as server:
+        model, below = case.recording(server.url), case.recording(server.url)
+        looker = {"name": "looker", "description": "Looks.", "system_prompt": "Look.", "tools": [tool], "model": below}
+        subagents = masking.for_subagents([looker])
+        agent = deepagents.create_deep_agent(model, [tool], middleware=[masking], subagents=subagents)
+        agent.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+    assert server.refusals == [] and server.script == []
     if name == "general-purpose":  # it has the model of the agent
         below.requests = [request for request in model.requests if request[1].content == "Look."]
     for requests in (model.requests, below.requests):
@@ -248,15 +255,17 @@ def test_an_agent_of_deepagents_and_its_subagents_send_views(name: str) -> None:
 
 def test_subagents_without_the_middleware_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     deepagents = pytest.importorskip("deepagents", reason="deepagents is not installed")
-    for masking in (RecedeMiddleware(), RecedeMiddleware()):
-        before = len(caplog.records)
-        subagents = masking.for_subagents() if before else []
-        model = case.Scripted(turns=[LAST] * 9, requests=[])
-        agent = deepagents.create_deep_agent(model, [], middleware=[masking], subagents=subagents)
-        for _ in range(2):
-            agent.invoke({"messages": [HumanMessage(TASK)]})
-        assert len(caplog.records) == 1, "the second has given it to them"
-    assert "subagents of deepagents do not inherit this middleware and send raw messages" in caplog.text
+    for is_given in (False, True):
+        masking = RecedeMiddleware()
+        subagents = masking.for_subagents() if is_given else []
+        with serving(text("Done."), text("Done.")) as server:
+            model = case.recording(server.url)
+            agent = deepagents.create_deep_agent(model, [], middleware=[masking], subagents=subagents)
+            for _ in range(2):
+                agent.invoke({"messages": [HumanMessage(TASK)]})
+        assert len(server.requests) == 2 and not server.refusals
+        words = "subagents of deepagents do not inherit this middleware and send raw messages"
+        assert caplog.text.count(words) == 1, "the second has given it to them"
 
 
 def test_a_release_of_deepagents_that_hides_its_subagent_is_said(
