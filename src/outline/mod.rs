@@ -66,6 +66,11 @@ impl Message {
         (self.is_agent_made, self.item) = (is_agent_made, item);
     }
 
+    /// Whether its signed reasoning can be left out; that of an item of Responses stays, and the provider drops it.
+    pub(crate) fn can_lose_reasoning(&self) -> bool {
+        self.is_signed && self.item != ItemType::Reasoning
+    }
+
     /// Whether nothing in it is counted: neither text, calls nor images.
     pub(crate) fn is_empty(&self) -> bool {
         self.chars == 0 && self.images == 0

@@ -70,7 +70,8 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
     (message.chars, message.images, message.reasoning) = (chars, images, reasoning);
     message.take(&facts);
     let is_step = matches!(facts.item, ItemType::Step(_)); // of Interactions, which stay as they came
-    message.is_signed = has_thinking && facts.role == Role::Assistant && !is_step;
+    let is_thought = has_thinking && facts.role == Role::Assistant && !is_step;
+    message.is_signed = is_thought || facts.item == ItemType::Reasoning;
     Ok(())
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Layout {
     pub messages: usize,
     /// The messages that are shown without their signed reasoning, in order: all before `reasoning_from` that have some.
     pub unsigned: Arc<Vec<u32>>,
+    /// The items of signed reasoning before it, which stay, and which the provider drops.
+    pub unread: Arc<Vec<u32>>,
     pub reasoning_from: usize,
 }
 
@@ -59,14 +61,15 @@ impl Layout {
 
     /// Shows no signed reasoning before this message.
     pub(crate) fn drop_reasoning(&mut self, outline: &Outline, before: usize) {
-        let is_signed = |message: &usize| outline.messages[*message].is_signed;
-        self.unsigned = Arc::new((0..before).filter(is_signed).map(|message| message as u32).collect());
-        self.reasoning_from = before;
+        let signed = (0..before as u32).filter(|message| outline.messages[*message as usize].is_signed);
+        let (unsigned, unread) = signed.partition(|message| outline.messages[*message as usize].can_lose_reasoning());
+        (self.unsigned, self.unread, self.reasoning_from) = (Arc::new(unsigned), Arc::new(unread), before);
     }
 
     /// Shows no other signed reasoning than an earlier layout.
     pub(crate) fn keep_reasoning_of(&mut self, before: &Layout) {
         self.unsigned = before.unsigned.clone();
+        self.unread = before.unread.clone();
         self.reasoning_from = before.reasoning_from;
     }
 
@@ -75,9 +78,10 @@ impl Layout {
         self.unsigned.binary_search(&(message as u32)).is_ok()
     }
 
-    /// How many messages are shown without their signed reasoning.
+    /// How many messages are shown without their signed reasoning, or have some that the provider drops.
     pub(crate) fn reasoning_dropped(&self) -> usize {
-        self.unsigned.iter().filter(|message| !self.hidden.has(**message as usize)).count()
+        let dropped = self.unsigned.iter().chain(&*self.unread);
+        dropped.filter(|message| !self.hidden.has(**message as usize)).count()
     }
 
     /// The digest of what it hides, cuts and inserts before a message.

@@ -23,6 +23,8 @@ _SPACE = b" \t\n\r"
 
 def is_signed(message: Message, source: dict[str, Any]) -> bool:
     """Whether the agent made a message with reasoning that a provider may verify."""
+    if message.is_reasoning:
+        return True
     if message.role not in ("assistant", "model"):
         return False
     is_read = message.shape is None or message.shape.name not in ("gemini", "responses")
@@ -31,6 +33,11 @@ def is_signed(message: Message, source: dict[str, Any]) -> bool:
     details = [one.get("format") for one in items(source.get("reasoning_details")) if isinstance(one, dict)]
     is_of_claude = any((string(one) or "").startswith("anthropic-") for one in details)
     return message.role == "assistant" and (bool(items(source.get("thinking_blocks"))) or is_of_claude)
+
+
+def is_item(message: dict[str, Any]) -> bool:
+    """Whether a message is an item of reasoning of Responses."""
+    return message.get("type") == "reasoning"
 
 
 def is_thinking(block: Any) -> bool:
@@ -42,7 +49,12 @@ def is_thinking(block: Any) -> bool:
 
 
 def unsigned(message: dict[str, Any]) -> dict[str, Any]:
-    """A message without its signed reasoning. One that has nothing else keeps its place with a short text."""
+    """A message without its signed reasoning. One that has nothing else keeps its place with a short text.
+
+    An item of Responses stays, and the provider drops it.
+    """
+    if is_item(message):
+        return message
     left = {key: value for key, value in message.items() if key not in FIELDS}
     if "content" in left:
         if isinstance(left["content"], list):
@@ -64,6 +76,8 @@ def _instead(message: dict[str, Any], content: Any) -> Any:
 def unsigned_json(data: bytes) -> bytes:
     """The same for the bytes of a message, of which all that stays is copied."""
     message, _ = read(data, surrogates=True)
+    if is_item(message):
+        return data
     cuts = []
     content = message.get("content")
     if isinstance(content, list):

@@ -124,7 +124,7 @@ def _first_changed(facts: Facts, plan: Plan) -> int | None:
         if (
             index != place
             or index in plan.cut
-            or index in plan.unsigned
+            or (index in plan.unsigned and not facts.outline.messages[index].is_reasoning)
             or any(result.index in shown for result in results)
         ):
             return place

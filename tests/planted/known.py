@@ -13,9 +13,6 @@ LIMIT = ("reduce tight", "History tight")  # these doors hide turns over a limit
 HIDES = (*SUMMARY, *LIMIT)
 
 KNOWN: dict[str, dict[str, Ways]] = {
-    "Append-only: models that verify their reasoning": {
-        **dict.fromkeys(("Responses: GPT-6.2", "Responses: a downgrade"), ALL),
-    },
     "Summaries that can be trusted": {
         "system messages": SUMMARY,
         "MCP servers": HIDES,

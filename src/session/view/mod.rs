@@ -262,8 +262,10 @@ impl Layout {
     fn truncate(&mut self, messages: usize) {
         self.messages = self.messages.min(messages);
         self.reasoning_from = self.reasoning_from.min(messages);
-        if self.unsigned.last().is_some_and(|last| *last as usize >= messages) {
-            Arc::make_mut(&mut self.unsigned).retain(|message| (*message as usize) < messages);
+        for reasoning in [&mut self.unsigned, &mut self.unread] {
+            if reasoning.last().is_some_and(|last| *last as usize >= messages) {
+                Arc::make_mut(reasoning).retain(|message| (*message as usize) < messages);
+            }
         }
         if self.hidden.reaches(messages) {
             *self = Layout::whole(self.messages);
