@@ -75,6 +75,7 @@ class Server:
         self.taken: list[Taken] = []  # what the provider does with each request
         self.answers: list[list[Block]] = []  # as they were sent, with signatures
         self.account: Account = OLD
+        self.aliases: dict[Any, str] = {}  # names that a gateway has for models
         self.window: int | None = None  # the most tokens that a request may have, at four characters each
         self._calls = 0
         self._lock = threading.Lock()
@@ -87,6 +88,7 @@ class Server:
 
     def take(self, api: _Api, body: dict[str, Any], asked: dict[str, Any]) -> Answer | Failure | None:
         """The next answer to a body, which its provider reads as `asked`; None if that is refused."""
+        asked = {**asked, "model": self.aliases[asked["model"]]} if asked.get("model") in self.aliases else asked
         taken = api.take(asked, self.account)
         taken.fault = taken.fault or self.too_long(body)
         with self._lock:

@@ -57,6 +57,22 @@ def dumps(value: Any, default: Any = None) -> str:
         raise TranscriptError("number") from None
 
 
+_REFUSAL = "bound to a different conversation"
+SENT_AGAIN = "the provider has refused reasoning, so the request is sent again without it: {}"
+
+
+def refuses_reasoning(status: object, said: str) -> bool:
+    """Whether an answer refuses reasoning, as made from other messages than the ones that are sent."""
+    return status == 400 and _REFUSAL in said
+
+
+def asks_for_refusals(request: Mapping[str, Any]) -> bool:
+    """Whether a request says itself that reasoning which was made from other messages is to be refused."""
+    thinking = request.get("thinking")
+    binding = thinking.get("block_binding") if isinstance(thinking, dict) else None
+    return isinstance(binding, dict) and binding.get("prefix_mismatch_behavior") == "error"
+
+
 def history_of(raw: bytes) -> list[Any]:
     history: list[Any] = messages_of(loads(raw))
     return history

@@ -20,6 +20,13 @@ pub struct SentView {
     pub reasoning_from: usize,
 }
 
+impl SentView {
+    /// That of a request which was sent as the history is.
+    pub fn raw(messages: usize) -> Self {
+        SentView { messages, digest: mixed(START, START), reasoning_from: 0 }
+    }
+}
+
 /// The noted views of the requests of a history, ascending; of a request that was sent in several ways all of them.
 #[derive(Debug, Default, Clone)]
 pub struct SentViews(pub Vec<SentView>);
@@ -67,7 +74,9 @@ pub(crate) struct Alone {
 impl Alone {
     /// Looks at all messages.
     pub(crate) fn look(&mut self, messages: &[Message]) {
-        for (number, message) in messages.iter().enumerate().skip(self.looked_at).filter(|(_, one)| one.is_signed) {
+        for (number, message) in
+            messages.iter().enumerate().skip(self.looked_at).filter(|(_, one)| one.can_lose_reasoning())
+        {
             self.has_signed = true;
             self.alone.extend(message.is_empty().then_some(number));
         }

@@ -6,7 +6,7 @@ use super::reduction::json_reduction;
 use super::signals::until_signal;
 use crate::fingerprint::Fingerprint;
 use crate::marks::{caches_messages, may_be_marked, newest_in_body, remarked};
-use crate::outline::{Outline, Span};
+use crate::outline::{Message, Outline, Span};
 use crate::plan::{Costs, Given, SentView, SentViews, SummaryInput, SummaryRequest};
 use crate::points::{content_keys, request_points};
 use crate::policy::Requests;
@@ -50,7 +50,7 @@ pub struct PyRequest {
     caches_messages: bool,
     #[pyo3(get)]
     retention: Option<String>,
-    /// Whether a message has signed reasoning.
+    /// Whether a message has signed reasoning that can be left out.
     #[pyo3(get)]
     is_signed: bool,
     /// The noted views of its requests, if reasoning is judged by them.
@@ -77,7 +77,7 @@ impl PyRequest {
                 ttl: newest_in_body(bytes, &outline).and_then(|mark| text_of(bytes, member(bytes, mark, b"ttl")?)),
                 caches_messages: caches_messages(bytes, &outline),
                 retention: text_field(bytes, &outline, "prompt_cache_retention"),
-                is_signed: outline.messages.iter().any(|message| message.is_signed),
+                is_signed: outline.messages.iter().any(Message::can_lose_reasoning),
                 outline: Mutex::new(Some(outline)),
                 noted: Mutex::default(),
                 sent: Mutex::default(),
@@ -105,11 +105,13 @@ impl PyRequest {
         })
     }
 
-    /// Judges reasoning by the noted views of its requests.
+    /// Judges reasoning by the noted views of its requests. One that has none was sent raw; that of others is void.
     fn judge_by(&self, noted: Noted) -> PyResult<()> {
         guarded(|| {
             let of = |(messages, views): (usize, Vec<(u64, usize)>)| {
-                views.into_iter().map(move |(digest, reasoning_from)| SentView { messages, digest, reasoning_from })
+                let raw = views.is_empty().then(|| SentView::raw(messages));
+                let noted = move |(digest, reasoning_from)| SentView { messages, digest, reasoning_from };
+                views.into_iter().map(noted).chain(raw)
             };
             let views = SentViews(noted.into_iter().flat_map(of).collect());
             self.noted.lock().unwrap_or_else(PoisonError::into_inner).replace(views);

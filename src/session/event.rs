@@ -29,7 +29,12 @@ pub(crate) struct Events {
     others: Vec<Event>,
     /// The requests whose views were made, ascending.
     sent: Vec<SentView>,
+    /// No signed reasoning of so many first messages is sent again, since the provider refused it; if this is `ALL`, none is.
+    pub refused: usize,
 }
+
+/// Of messages: those that are still to come, too.
+pub(crate) const ALL: usize = usize::MAX;
 
 /// What became of a summary that was wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +138,8 @@ impl Events {
     /// The requests of at most this many messages, and nothing else.
     pub(crate) fn sent_until(&self, messages: usize) -> Self {
         let sent = self.sent[..self.sent.partition_point(|sent| sent.messages <= messages)].to_vec();
-        Events { sent, ..Events::default() }
+        let refused = if self.refused == ALL { ALL } else { self.refused.min(messages) };
+        Events { sent, refused, ..Events::default() }
     }
 
     /// The same, with a digest that no view has.

@@ -2,7 +2,7 @@
 //! back only behind what it was made from. The options may have changed since, and messages may have come from elsewhere.
 
 use super::Session;
-use super::event::{Event, Events};
+use super::event::{ALL, Event, Events};
 use crate::plan::{Layout, START, SentView, mixed, reasoning_from};
 
 impl Session {
@@ -33,6 +33,12 @@ impl Session {
         self.events.sent_until(messages)
     }
 
+    /// Leaves out the signed reasoning of all messages so far, which the provider has refused; if `for_good`, of later ones, too.
+    pub(crate) fn leave_out_reasoning(&mut self, for_good: bool) {
+        self.events.refused = if for_good { ALL } else { self.len() };
+        self.view.is_current = false;
+    }
+
     /// The digest of what a layout of the view shows otherwise before a message.
     fn digest_before(&self, layout: &Layout, message: usize) -> u64 {
         let forms = self.view.forms_before(self.log.outline.results_before(message));
@@ -49,7 +55,7 @@ impl Session {
         let (from, checked) = if is_edited { (0, 0) } else { (before.reasoning_from, before.messages) };
         // What was left out stays out, where requests may be judged as `reduce` takes them.
         let left_out = self.events.sent_before(self.len()).filter(|_| !self.voids_unnoted);
-        let from = from.max(left_out.map_or(0, |sent| sent.reasoning_from));
+        let from = from.max(self.events.refused.min(self.len())).max(left_out.map_or(0, |sent| sent.reasoning_from));
         let of_reduce = self.state.reasoning_after(outline, &self.step).from;
         let judged = |message: usize| {
             let (start, sent) = (self.log.turns.start_of(message), self.events.sent_before(message));

@@ -24,6 +24,7 @@ from proxied import Answer, Request, answer_of, ask, proxying, recording
 
 import recede
 from provider_rules import NEW, PROVIDERS, Taken
+from provider_rules.anthropic.reasoning import CONTROLS
 from recede.integrations.http import recede_client
 from recede.proxy import RequestMasker
 
@@ -41,25 +42,36 @@ Send = Callable[[Body, Headers], Body]
 
 
 class Wire:
-    """An upstream that keeps the newest body, and answers with a dot."""
+    """An upstream that keeps the newest body, and answers with a dot, or refuses it as the provider does."""
+
+    def __init__(self) -> None:
+        self.asked = self.refused = 0
+        self.fault: str | None = None  # with which every request is refused
+        self.aliases: dict[str, str] = {}
 
     def __call__(self, request: Request) -> Answer:
+        self.asked += 1
         self.body: Body = json.loads(request.body)
+        taken = RULES.take({**self.body, "model": self.aliases.get(self.body["model"], self.body["model"])}, NEW)
+        if fault := self.fault or taken.fault:
+            self.refused += 1
+            error = {"type": "error", "error": {"type": "invalid_request_error", "message": str(fault)}}
+            return [answer_of(json.dumps(error).encode(), "400 Bad Request", "Content-Type: application/json")]
         said = {"content": [{"type": "text", "text": "."}], "usage": {"input_tokens": 9, "output_tokens": 1}}
         answer = {"id": "m", "type": "message", "role": "assistant", "model": MODEL, "stop_reason": "end_turn", **said}
         return [answer_of(json.dumps(answer).encode(), "200 OK", "Content-Type: application/json")]
 
 
 @contextlib.contextmanager
-def of_masker(state: Path, **options: Any) -> Iterator[Send]:
+def of_masker(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
     masker = RequestMasker(state=state, **options)
     yield lambda body, headers: json.loads(masker.mask("POST", PATH, headers, json.dumps(body).encode()).body)
     masker.close()
 
 
 @contextlib.contextmanager
-def of_proxy(state: Path, **options: Any) -> Iterator[Send]:
-    wire, masker = Wire(), RequestMasker(state=state, **options)
+def of_proxy(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
+    masker = RequestMasker(state=state, **options)
     with recording(wire) as upstream, proxying(upstream.url, masker) as proxy:
 
         def send(body: Body, headers: Headers) -> Body:
@@ -72,8 +84,8 @@ def of_proxy(state: Path, **options: Any) -> Iterator[Send]:
 
 
 @contextlib.contextmanager
-def of_http(state: Path, **options: Any) -> Iterator[Send]:
-    wire, masker = Wire(), RequestMasker(state=state, **options)
+def of_http(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
+    masker = RequestMasker(state=state, **options)
     with recording(wire) as upstream, recede_client(httpx2.Client(), masker) as client:
 
         def send(body: Body, headers: Headers) -> Body:
@@ -85,8 +97,7 @@ def of_http(state: Path, **options: Any) -> Iterator[Send]:
 
 
 @contextlib.contextmanager
-def of_wrap(state: Path, **options: Any) -> Iterator[Send]:
-    wire = Wire()
+def of_wrap(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
     with recording(wire) as upstream:
         client = anthropic.Anthropic(api_key="none", base_url=upstream.url, max_retries=0)
         wrapped = recede.wrap(client, **options)
@@ -100,8 +111,7 @@ def of_wrap(state: Path, **options: Any) -> Iterator[Send]:
 
 
 @contextlib.contextmanager
-def of_async_wrap(state: Path, **options: Any) -> Iterator[Send]:
-    wire = Wire()
+def of_async_wrap(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
     loop = asyncio.new_event_loop()
     with recording(wire) as upstream, contextlib.closing(loop):
         client = anthropic.AsyncAnthropic(api_key="none", base_url=upstream.url, max_retries=0)
@@ -134,12 +144,13 @@ class Loop:
         self.around: Body = {"model": MODEL, "max_tokens": 99, "system": "You are an agent.", "tools": [TOOL]}
         self.headers: Headers = {}
         self.kept: list[int] = []  # thoughts in each request
+        self.wire = Wire()
         self.open()
 
     def open(self, **options: Any) -> None:
         self._open.close()
         state = self._folder / f"state{self.ledgers}"
-        self.send: Send = self._open.enter_context(self._door(state, **{**OPTIONS, **options}))
+        self.send: Send = self._open.enter_context(self._door(state, self.wire, **{**OPTIONS, **options}))
 
     def lose(self) -> None:
         self.ledgers += 1
@@ -148,7 +159,8 @@ class Loop:
     def request(self, headers: Headers | None = None) -> Body:
         """Send the history; the body that the provider takes."""
         sent = self.send({**self.around, "messages": self.history}, self.headers if headers is None else headers)
-        taken: Taken = RULES.take(sent, NEW)
+        model = self.wire.aliases.get(sent["model"], sent["model"])
+        taken: Taken = RULES.take({**sent, "model": model}, NEW)
         assert taken.fault is None, (len(self.kept), taken.fault)
         assert all(one["reason"] == "model_binding_mismatch" for one in taken.dropped), taken.dropped
         self.kept.append(json.dumps(sent["messages"]).count('"thinking": "Part'))
@@ -156,7 +168,8 @@ class Loop:
 
     def answer(self, sent: Body, number: int) -> None:
         step = thinking_turn(number)
-        content = RULES.answered(sent, step.answer[0]["content"], NEW)
+        model = self.wire.aliases.get(sent["model"], sent["model"])
+        content = RULES.answered({**sent, "model": model}, step.answer[0]["content"], NEW)
         self.history = [*self.history, {"role": "assistant", "content": content}, *step.after]
 
     def turn(self, number: int) -> None:
@@ -271,6 +284,8 @@ WAYS: dict[str, Callable[[Loop, int], None]] = {
 OF_MEMORY = ("plain", "switched", "other_tools", "other_prompt", "with_nonce", "with_a_moving_mark", "branched")
 """The ways of a door whose memory ends with it, and which takes what it does not remember as reduced."""
 QUICK = ("lost", "other_tools")
+REFUSED = {"lost": 2}
+"""Requests that are sent again at most: a door that retries takes requests of a lost ledger as sent raw."""
 ALL_DOORS = [
     pytest.param(door, way, marks=[] if door == "RequestMasker" or way in QUICK else [pytest.mark.slow])
     for door in DOORS
@@ -289,6 +304,50 @@ def test_request_that_verifies_is_taken_whatever_came_before(door: str, way: str
     finally:
         loop.close()
     assert max(loop.kept[20:]) >= 4, loop.kept
+    assert loop.wire.refused <= REFUSED.get(way, 0) * (door != "RequestMasker"), loop.wire.refused
+
+
+def edited_by_the_agent(loop: Loop, number: int) -> None:
+    """As an agent does that cuts the second newest result."""
+    if number in (3, 5, 22, 33):
+        of_results = [at for at, one in enumerate(loop.history) if "tool_result" in json.dumps(one)]
+        edited = json.loads(json.dumps(loop.history[of_results[-2]]))
+        edited["content"][0]["content"] = f"cut by the agent, {number}"
+        loop.history = [*loop.history[: of_results[-2]], edited, *loop.history[of_results[-2] + 1 :]]
+    loop.turn(number)
+
+
+def of_an_alias(loop: Loop, number: int) -> None:
+    loop.wire.aliases, loop.around["model"] = {"our-coder": MODEL}, "our-coder"
+    loop.turn(number)
+
+
+def asking_for_refusals(loop: Loop) -> None:
+    loop.wire.aliases, loop.around["model"] = {"our-coder": MODEL}, "our-coder"
+    loop.around["thinking"] = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "error"}}
+
+
+def with_another_fault(loop: Loop) -> None:
+    loop.wire.fault = "prompt is too long: " + "9" * 100_000
+
+
+RETRYING = [door for door in DOORS if door != "RequestMasker"]
+REFUSALS = {one.__name__: one for one in (edited_by_the_agent, of_an_alias)}
+
+
+@pytest.mark.parametrize("way", REFUSALS)
+@pytest.mark.parametrize("door", RETRYING)
+def test_refused_reasoning_is_left_out_and_the_request_sent_again(door: str, way: str, tmp_path: Path) -> None:
+    loop = Loop(DOORS[door], tmp_path)
+    try:
+        for number in range(40):
+            REFUSALS[way](loop, number)
+        loop.request()
+    finally:
+        loop.close()
+    assert loop.wire.refused == (2 if way == "edited_by_the_agent" else 1), (loop.wire.refused, loop.kept)
+    is_over = way == "edited_by_the_agent"  # from the second refusal on nothing signed is sent
+    assert (max(loop.kept[24:]) == 0) == is_over, loop.kept
 
 
 def test_loop_of_bodies_keeps_what_reduce_would(tmp_path: Path) -> None:
@@ -310,3 +369,56 @@ def of_reduce(turns: int) -> list[int]:
         content = RULES.answered(sent, step.answer[0]["content"], NEW)
         history = [*history, {"role": "assistant", "content": content}, *step.after]
     return kept
+
+
+@pytest.mark.parametrize("fault", [asking_for_refusals, with_another_fault])
+@pytest.mark.parametrize("door", RETRYING)
+def test_refusal_that_is_no_business_of_ours_is_passed_on(door: str, fault: Any, tmp_path: Path) -> None:
+    loop = Loop(DOORS[door], tmp_path)
+    try:
+        for number in range(4):
+            loop.turn(number)
+        fault(loop)
+        if fault is asking_for_refusals:
+            loop.history[2]["content"][0]["content"] = "cut by the agent"
+        before = loop.wire.asked
+        with contextlib.suppress(anthropic.BadRequestError):
+            loop.send({**loop.around, "messages": loop.history}, {"anthropic-beta": CONTROLS})
+        assert (loop.wire.asked, loop.wire.refused) == (before + 1, 1)
+    finally:
+        loop.close()
+
+
+def test_refusal_that_the_proxy_passes_on_has_all_of_its_bytes(tmp_path: Path) -> None:
+    wire, masker = Wire(), RequestMasker(state=tmp_path / "state")
+    history = [TASK]
+    for number in range(3):
+        step = thinking_turn(number)
+        answer = RULES.answered({"model": MODEL, "max_tokens": 9, "messages": history}, step.answer[0]["content"], NEW)
+        history = [*history, {"role": "assistant", "content": answer}, *step.after]
+    body = json.dumps({"model": MODEL, "max_tokens": 99, "messages": history}).encode()
+    wire.fault = "a fault that is long" * 20_000
+    with recording(wire) as upstream, proxying(upstream.url, masker) as proxy:
+        answers = [
+            ask(url, "POST", PATH, body, [("content-type", "application/json")]) for url in (upstream.url, proxy.url)
+        ]
+    assert answers[0].body == answers[1].body and len(answers[1].body) > 400_000
+
+
+@pytest.mark.parametrize("observe", [False, True])
+def test_stats_of_the_proxy_say_what_became_of_reasoning(observe: bool, tmp_path: Path) -> None:
+    wire, history = Wire(), [TASK]
+    wire.aliases = {} if observe else {"our-coder": MODEL}
+    name = MODEL if observe else "our-coder"
+    masker = RequestMasker(state=tmp_path / "state", **OPTIONS)
+    with recording(wire) as upstream, proxying(upstream.url, masker, observe=observe) as proxy:
+        for number in range(20):
+            body = json.dumps({"model": name, "max_tokens": 99, "messages": history}).encode()
+            ask(proxy.url, "POST", PATH, body, [("content-type", "application/json")])
+            step = thinking_turn(number)
+            answer = RULES.answered({**wire.body, "model": MODEL}, step.answer[0]["content"], NEW)
+            history = [*history, {"role": "assistant", "content": answer}, *step.after]
+        stats = json.loads(ask(proxy.url, "GET", "/recede/stats").body)
+    sums = stats["totals"]
+    assert (stats["refusals"], sums["requests"], sums["dropped_reasoning"]) == (wire.refused, 20, 0)
+    assert wire.refused == (not observe) and 0 < sums["without_reasoning"] < 20

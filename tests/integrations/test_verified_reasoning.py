@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import case_dicts
@@ -72,7 +73,11 @@ def script(turns: int = 30) -> list[Any]:
     return [*(calls(thought(f"Part {one}."), call("bash", use, f"call_{one}")) for one in range(turns)), text("Done.")]
 
 
-def test_langchain_with_a_model_that_verifies_is_never_refused() -> None:
+ALIAS = "our-coder"
+"""What a gateway calls a model that verifies: nobody knows that it does before the first refusal."""
+
+
+def langchain(server: Server, model: str) -> None:
     chat = pytest.importorskip("langchain_anthropic")
     from langchain.agents import create_agent
     from langchain.tools import tool
@@ -84,36 +89,101 @@ def test_langchain_with_a_model_that_verifies_is_never_refused() -> None:
         """Run a command."""
         return f"{command}\n" * 200
 
-    with serving(*script()) as server:
-        server.account = NEW
-        given = {"base_url": server.url, "api_key": "none", "thinking": {"type": "adaptive"}, "max_retries": 0}
-        model = chat.ChatAnthropic(model=VERIFYING, **given)
-        agent = create_agent(model, [bash], middleware=[RecedeMiddleware(keep=3, boundary=4)])
-        agent.invoke({"messages": [("user", "Go.")]}, {"recursion_limit": 200})
-        check(server)
+    given = {"base_url": server.url, "api_key": "none", "thinking": {"type": "adaptive"}, "max_retries": 0}
+    chat_model = chat.ChatAnthropic(model=model, **given)
+    agent = create_agent(chat_model, [bash], middleware=[RecedeMiddleware(keep=3, boundary=4)])
+    agent.invoke({"messages": [("user", "Go.")]}, {"recursion_limit": 200})
 
 
-def test_client_of_anthropic_with_a_model_that_verifies_is_never_refused() -> None:
+def client_of_anthropic(server: Server, model: str) -> None:
     anthropic = pytest.importorskip("anthropic")
     middleware_of = pytest.importorskip("recede.integrations.anthropic", exc_type=ImportError)
     tool = {"name": "bash", "input_schema": {"type": "object"}}
     messages: list[Any] = [{"role": "user", "content": "Go."}]
-    with serving(*script()) as server:
-        server.account = NEW
-        middleware = [middleware_of.RecedeMiddleware(keep=3, boundary=4)]
-        client = anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0, middleware=middleware)
-        body = {"model": VERIFYING, "max_tokens": 99, "tools": [tool], "thinking": {"type": "adaptive"}}
+    middleware = [middleware_of.RecedeMiddleware(keep=3, boundary=4)]
+    body = {"model": model, "max_tokens": 99, "tools": [tool], "thinking": {"type": "adaptive"}}
+    given = {"api_key": "none", "base_url": server.url, "max_retries": 0}
+    with anthropic.Anthropic(**given, middleware=middleware) as client:
         while messages[-1]["role"] == "user":
             answer = client.messages.create(messages=messages, **body)
             messages.append({"role": "assistant", "content": answer.content})
             uses = [block for block in answer.content if block.type == "tool_use"]
             results = [{"type": "tool_result", "tool_use_id": one.id, "content": "a line\n" * 200} for one in uses]
             messages += [{"role": "user", "content": results}] if results else []
+
+
+def strands(server: Server, model: str) -> None:
+    strands = pytest.importorskip("strands")
+    models = pytest.importorskip("strands.models.anthropic", exc_type=ImportError)
+    from recede.integrations.strands import RecedePlugin
+
+    @strands.tool
+    def bash(command: str, description: str) -> str:
+        """Run a command."""
+        return f"{command}\n" * 200
+
+    client = {"api_key": "none", "base_url": server.url, "max_retries": 0}
+    params = {"thinking": {"type": "adaptive"}}
+    chat = models.AnthropicModel(client_args=client, model_id=model, max_tokens=99, params=params)
+    agent = strands.Agent(chat, tools=[bash], plugins=[RecedePlugin(keep=3, boundary=4)], callback_handler=None)
+
+    async def work() -> None:
+        async with chat.client:
+            await agent.invoke_async("Go.")
+
+    asyncio.run(work())
+
+
+def pydantic_ai(server: Server, model: str) -> None:
+    pydantic_ai = pytest.importorskip("pydantic_ai")
+    models = pytest.importorskip("pydantic_ai.models.anthropic", exc_type=ImportError)
+    if not hasattr(pydantic_ai.exceptions, "RetryModelRequest"):
+        pytest.skip("this release has no retry")
+    import anthropic
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    from recede.integrations.pydantic_ai import RecedeCapability
+
+    client = anthropic.AsyncAnthropic(api_key="none", base_url=server.url, max_retries=0)
+    chat = models.AnthropicModel(model, provider=AnthropicProvider(anthropic_client=client))
+    settings = {"anthropic_thinking": {"type": "adaptive"}, "max_tokens": 99}
+    agent = pydantic_ai.Agent(chat, capabilities=[RecedeCapability(keep=3, boundary=4)], model_settings=settings)
+
+    @agent.tool_plain
+    def bash(command: str, description: str) -> str:
+        """Run a command."""
+        return f"{command}\n" * 200
+
+    async def work() -> None:
+        async with client:
+            await agent.run("Go.", usage_limits=pydantic_ai.UsageLimits(request_limit=None))
+
+    asyncio.run(work())
+
+
+RUNS = [langchain, client_of_anthropic, strands, pydantic_ai]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_agent_with_a_model_that_verifies_is_never_refused(run: Any) -> None:
+    with serving(*script()) as server:
+        server.account = NEW
+        run(server, VERIFYING)
+        assert not server.refusals
+        check(server)
+
+
+@pytest.mark.parametrize("run", [run for run in RUNS if run is not strands])  # which tries again by itself
+def test_agent_that_is_refused_once_goes_on_without_that_reasoning(run: Any) -> None:
+    with serving(*script()) as server:
+        server.account, server.aliases = NEW, {ALIAS: VERIFYING}
+        run(server, ALIAS)
+        assert len(server.refusals) == 1
         check(server)
 
 
 def check(server: Server) -> None:
-    assert not server.refusals and len(server.requests) == 31
+    assert len(server.requests) == 31 + len(server.refusals)
     assert not any(taken.dropped for taken in server.taken)
     sent = [sum("signature" in str(message) for message in body["messages"]) for body in server.requests]
     assert max(sent) > 4 > sent[-1] and "cleared" in str(server.requests[-1])

@@ -13,11 +13,12 @@ from paying import CHEAP
 from proxied import Answer, Request, answer_of, ask, proxying, recording
 
 import recede
-from planted.playing import Api, Body, View
+from planted.playing import Api, Body, Counting, View
 from provider_rules import PROVIDERS, Account
 from recede._summarizer import PROMPT
 from recede.masker import Masker
 from recede.proxy import RequestMasker
+from recede.reduction import BoundaryMove
 
 NAMES = {
     "gemini": "gemini",
@@ -39,12 +40,15 @@ def _whole(body: Body, field: str, view: Any) -> Body:
 
 @contextlib.contextmanager
 def _reduce(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View]:
+    done: Any = None
+
     def view(body: Body) -> Body:
-        given = _told(name, options, body) if "provider" in options else options
-        request: Body = recede.reduce(body, **given).request
+        nonlocal done
+        done = recede.reduce(body, **(_told(name, options, body) if "provider" in options else options))
+        request: Body = done.request
         return request
 
-    yield view
+    yield Counting(view, lambda: done.reasoning_dropped)
 
 
 def _told(name: str, options: Body, body: Body) -> Body:
@@ -64,37 +68,39 @@ def _history(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[V
         history.extend(body[api.field][len(history) :])
         return _whole(body, api.field, history.view())
 
-    yield view
+    yield Counting(view, lambda: history.stats().reasoning_dropped)
 
 
 @contextlib.contextmanager
 def _masker(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View]:
     masker: Masker[Any] | None = None
+    moves: list[BoundaryMove] = []
 
     def view(body: Body) -> Body:
         nonlocal masker
         if masker is None:
-            masker = Masker(
-                **(options if "model" in body and "provider" not in options else _told(name, options, body))
-            )
+            told = options if "model" in body and "provider" not in options else _told(name, options, body)
+            masker = Masker(**told, on_move=moves.append)
         return _whole(body, api.field, masker.view(body[api.field], request=body))
 
-    yield view
+    yield Counting(view, lambda: sum(move.reasoning_dropped for move in moves))
 
 
 @contextlib.contextmanager
 def _request_masker(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View]:
     summarizer = options.pop("summarizer", None)
     masker = RequestMasker(summaries=summarizer is not None, **options)
+    done: Any = None
 
     def view(body: Body) -> Body:
+        nonlocal done
         done = masker.mask("POST", api.path, {"x-api-key": "sk-ant-api03-none"}, json.dumps(body).encode())
         if done.asked is not None:
             masker.give(done.asked, summarize([], None))
         sent: Body = json.loads(done.body)
         return sent
 
-    yield view
+    yield Counting(view, lambda: done.reasoning_dropped)
 
 
 Upstream = Callable[[Body], tuple[int, Body]]
@@ -128,7 +134,8 @@ def _wrap(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View
             client: Any = anthropic.Anthropic(api_key="sk-ant-api03-none", base_url=upstream.url, max_retries=0)
         else:
             client = openai.OpenAI(api_key="none", base_url=f"{upstream.url}/v1", max_retries=0)
-        wrapped = recede.wrap(client, **options)
+        moves: list[BoundaryMove] = []
+        wrapped = recede.wrap(client, **options, on_move=moves.append)
         create = {
             "/v1/messages": lambda body: wrapped.messages.create(**_of_client(body)),
             "/v1/responses": lambda body: wrapped.responses.create(**_of_client(body)),
@@ -140,7 +147,7 @@ def _wrap(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[View
             return wire.body
 
         with client:
-            yield view
+            yield Counting(view, lambda: sum(move.reasoning_dropped for move in moves))
 
 
 def _of_client(body: Body) -> Body:
@@ -162,7 +169,11 @@ def _proxy(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[Vie
             ask(proxy.url, "POST", api.path, json.dumps(body).encode(), headers)
             return wire.body
 
-        yield view
+        def counted() -> int:
+            newest, *_ = json.loads(ask(proxy.url, "GET", "/recede/stats").body)["conversations"]
+            return int(newest["reasoning_dropped"])
+
+        yield Counting(view, counted)
 
 
 DOORS: dict[str, Callable[..., contextlib.AbstractContextManager[View]]] = {

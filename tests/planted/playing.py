@@ -151,12 +151,24 @@ class Outcome:
 View = Callable[[Body], Body]
 
 
-def play(row: Row, view: View, counted: Callable[[], int] = lambda: 0) -> Outcome:
-    """Play a row through a door, up to what goes wrong first; `counted`: how many dropped blocks the door tells of.
+@dataclass
+class Counting:
+    """A view of a door that tells how many messages have reasoning which is not sent, or not read."""
+
+    view: View
+    counted: Callable[[], int]
+
+    def __call__(self, body: Body) -> Body:
+        return self.view(body)
+
+
+def play(row: Row, view: View) -> Outcome:
+    """Play a row through a door, up to what goes wrong first.
 
     A request that only goes on from the one before is judged each third time, since that takes most of a play.
     """
     api, outcome = APIS[row.api], Outcome()
+    counted = view.counted if isinstance(view, Counting) else lambda: 0
     history: Messages = [*row.begins, api.task, *row.opens]
     before: Messages = []
     for number in range(row.turns):

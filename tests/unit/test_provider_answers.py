@@ -135,3 +135,14 @@ def test_odd_answers_are_read_as_nothing(data: bytes, kind: str) -> None:
     reader.feed(b"data: " + data + b"\n\n" if kind == EVENTS else data)
     reader.end()
     assert not any(reader.usage or ())
+
+
+def test_what_the_provider_says_that_it_dropped_is_counted() -> None:
+    reader = AnswerReader("application/json", "")
+    kinds = ["thinking_dropped", "thinking_mismatch_allowed", "thinking_dropped"]
+    report = [{"type": kind, "path": "messages.1.content.0"} for kind in kinds]
+    reader.feed(
+        json.dumps({"usage": {"input_tokens": 1, "output_tokens": 1}, "input_transformations": report}).encode()
+    )
+    reader.end()
+    assert reader.dropped_reasoning == 2

@@ -1,8 +1,8 @@
 """`wrap`: a client whose requests send the view of their messages, and which is the same in everything else."""
 
-# The clients call these hooks of theirs for every request, whatever method, form of response or resource it is of:
-# `_prepare_options` with the parts of a request, `_prepare_request` once it is built, `_process_response_data` with
-# the data of an answer or of an event. So what is not masked is seen here as well, and nothing is sent unseen.
+# The clients call these hooks of theirs, whatever method, form of response or resource a request is of: `request` with
+# its parts, `_prepare_options` each time that it is sent, `_prepare_request` once it is built, `_process_response_data`
+# with the data of an answer or of an event. So what is not masked is seen here as well, and nothing is sent unseen.
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from recede._bodies import kept_words
+from recede._bodies import kept_words, refuses_reasoning
 from recede._encodable import warn_once
 from recede._off import is_off
 from recede._report import BoundaryMove
@@ -50,7 +50,21 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
             _report(data, response)
             return super()._process_response_data(data=data, cast_to=cast_to, response=response)
 
+        def _is_mended(self, options: Any, error: Exception) -> bool:
+            return refuses_reasoning(getattr(error, "status_code", None), str(error)) and (
+                (asked := _asked(providers, options, str(self.base_url))) is not None
+                and masker._is_mended(asked.history, str(error), asked.request)
+            )
+
     class Sync(Wrapped):
+        def request(self, cast_to: Any, options: Any, **how: Any) -> Any:
+            try:
+                return super().request(cast_to, options, **how)
+            except Exception as error:
+                if not self._is_mended(options, error):
+                    raise
+            return super().request(cast_to, options, **how)
+
         def _prepare_options(self, options: Any) -> Any:
             asked = _asked(providers, options, str(self.base_url))
             if asked is not None:
@@ -62,6 +76,14 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
             super()._prepare_request(request)
 
     class Async(Wrapped):
+        async def request(self, cast_to: Any, options: Any, **how: Any) -> Any:
+            try:
+                return await super().request(cast_to, options, **how)
+            except Exception as error:
+                if not self._is_mended(options, error):
+                    raise
+            return await super().request(cast_to, options, **how)
+
         async def _prepare_options(self, options: Any) -> Any:
             asked = _asked(providers, options, str(self.base_url))
             if asked is not None:
@@ -97,10 +119,11 @@ def _set_address(client: Any, address: Any) -> None:
 
 
 class _Asked(NamedTuple):
-    """A request whose history is to be masked: the field that has it, and the options of its view."""
+    """A request whose history is to be masked: the field that has it, all that is sent, and the options of its view."""
 
     key: str
     history: list[Any]
+    request: dict[str, Any]
     around: dict[str, Any]
 
 
@@ -129,7 +152,7 @@ def _asked(providers: ModelProvider, options: Any, url: str) -> _Asked | None:
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
     _model.set(sent.get("model"))
-    return _Asked(key, history, providers.around(sent, history, url))
+    return _Asked(key, history, sent, providers.around(sent, history, url))
 
 
 def _own_summarizer(client: Any, package: str) -> Any:
@@ -201,7 +224,7 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
     return wrapped
 
 
-_HOOKS = ("_prepare_options", "_prepare_request", "_process_response_data", "copy")
+_HOOKS = ("request", "_prepare_options", "_prepare_request", "_process_response_data", "copy")
 _PROVIDERS = {"anthropic", "openai"}  # the packages of their clients
 
 

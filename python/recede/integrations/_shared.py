@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from recede._bodies import KEPT_BY_PROVIDER, kept_words
+from recede._bodies import KEPT_BY_PROVIDER, kept_words, refuses_reasoning
 from recede._encodable import warn_once
 from recede._errors import without_text
 from recede._objects import plain_message
@@ -179,6 +179,16 @@ class Masking:
             {"model": model, **{name: value or None for name, value in fields.items()}} if self._has_limits else None
         )
         return {"provider": self._provider_of.of(model, url), "request": request}
+
+    def _is_mended(self, messages: list[Any], error: Exception, settings: Mapping[str, Any]) -> bool:
+        """Whether messages are to be sent again after this error, without the reasoning that it refuses."""
+        cause: BaseException | None = error
+        while cause is not None:
+            said, status = str(cause), getattr(cause, "status_code", 400)  # frameworks wrap errors of clients
+            if refuses_reasoning(status, said):
+                return self.masker._is_mended(messages, said, settings)
+            cause = cause.__cause__
+        return False
 
     def _report_usage(
         self, messages: list[Any] | None, usage: Mapping[str, Any] | None, names: tuple[str, str, str, str]

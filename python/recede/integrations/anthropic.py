@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from itertools import islice
 from typing import Any, ClassVar
 
+from recede._bodies import refuses_reasoning
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede._steps import Call, Step, drive, drive_async
 from recede.clients._requests import Answered
@@ -80,12 +81,20 @@ class RecedeMiddleware(Masking, Middleware):
 
     def _steps(self, request: Any, call_next: Any, reporting: Any) -> Generator[Step, Any, Any]:
         history = self._history(request)
-        if history is not None:
-            told = self._provider_of.around(_body(request), history, _base_url(call_next))
-            request = _with(request, (yield from self.masker._viewing(history, **told)))
-        response = yield Call("call_next", call_next, (request,))
         if history is None:
-            return response
+            return (yield Call("call_next", call_next, (request,)))
+        body = _body(request)
+        told = self._provider_of.around(body, history, _base_url(call_next))
+
+        def sent() -> Generator[Step, Any, Any]:
+            view = yield from self.masker._viewing(history, **told)
+            return (yield Call("call_next", call_next, (_with(request, view),)))
+
+        response = yield from sent()
+        if response.http_response.status_code == 400:
+            said = (yield Call("read", response.read, ())).decode(errors="replace")
+            if refuses_reasoning(400, said) and self.masker._is_mended(history, said, body):
+                response = yield from sent()
         if request.stream and response.http_response.is_success:
             stream = yield Call("parse", response.parse, ())  # which the client gives to its caller
             stream._iterator = reporting(stream._iterator, history)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from recede._bodies import SENT_AGAIN, refuses_reasoning
 from recede._off import is_off
-from recede._steps import drive, drive_async
+from recede._steps import Call, drive, drive_async
 from recede._summarizer import Asking, Steps
 from recede.integrations._shared import BATCHES_WORDS, say
-from recede.proxy import RequestMasker
+from recede.proxy import MaskedRequest, RequestMasker
+from recede.proxy._answers import text_of
+from recede.proxy._masked import Door
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import refuse_unknown
 from recede.reduction._signature import takes
@@ -20,8 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Requests", "recede_client"]
 
+_log = logging.getLogger("recede")
+
 _Client = TypeVar("_Client")
 
+_WAITS, _RETRIES = Door(waits=True), Door(waits=True, retries=True)
 # The length and the encoding of a body, which a masked one does not have.
 _OF_BODY = {"content-length", "content-encoding", "transfer-encoding"}
 
@@ -43,33 +52,87 @@ class Requests:
 
     def masked(self, request: Any) -> Any:
         """Return the request to send: the one given, or one with another body."""
-        return drive(self._steps(request, request.read())) if _has_json(request) else request
+        return drive(self._steps(request, request.read(), _WAITS))[0] if _has_json(request) else request
 
     async def amasked(self, request: Any) -> Any:
         """Return the same for an async client."""
         if not _has_json(request):
             return request
-        return await drive_async(self._steps(request, await request.aread()))
+        return (await drive_async(self._steps(request, await request.aread(), _WAITS)))[0]
 
-    def _steps(self, request: Any, body: bytes) -> Steps[Any]:
-        # What is off is not masked; reasoning that a mask has voided stays out.
-        headers = [*request.headers.multi_items(), *([("x-recede", "off")] if is_off() else [])]
-        given = request.method, request.url.path, headers, body, str(request.url).partition("?")[0]
-        masked = self._masker._masked(*given, waits=True)
+    def answer(self, request: Any, send: Callable[[Any], Any]) -> Any:
+        """Send a request, masked, and once more if its reasoning is refused; return the answer."""
+        if not _has_json(request):
+            return send(request)
+        return drive(self._answered(request, request.read(), send, _read))
+
+    async def aanswer(self, request: Any, send: Callable[[Any], Any]) -> Any:
+        """Do the same for an async client."""
+        if not _has_json(request):
+            return await send(request)
+        return await drive_async(self._answered(request, await request.aread(), send, _aread))
+
+    def _answered(
+        self, request: Any, body: bytes, send: Callable[[Any], Any], read: Callable[[Any], Any]
+    ) -> Steps[Any]:
+        sent, masked = yield from self._steps(request, body, _RETRIES)
+        response = yield Call("send", send, (sent,))
+        if response.status_code == 400 and masked.has_reasoning:
+            said = text_of((yield Call("read", read, (response,))), response.headers.get("content-encoding", ""))
+            if refuses_reasoning(400, said):
+                mended = self._masker._masked(*_given(request, body), door=_RETRIES._replace(was_refused=True))
+                if mended.body != masked.body:
+                    _log.warning("%s", SENT_AGAIN.format(said))
+                    response = yield Call("send", send, (_with_body(request, mended.body),))
+        return response
+
+    def _steps(self, request: Any, body: bytes, door: Door) -> Steps[tuple[Any, MaskedRequest]]:
+        """Return the request to send, and what was done."""
+        given = _given(request, body)
+        masked = self._masker._masked(*given, door=door)
         if masked.asked is not None:
             answer: Any = False
             if self._asking is not None:
                 answer = yield from self._asking.steps(masked.asked.messages.copy, masked.asked.previous)
             self._masker.give(masked.asked, answer[0] if answer else None)
-            masked = self._masker.mask(*given)
-        if not masked.changed:
-            if request.url.path.endswith("/batches") and "x-recede" not in dict(headers):
-                say(BATCHES_WORDS)
-            return request
-        headers = [pair for pair in request.headers.multi_items() if pair[0] not in _OF_BODY]
-        return type(request)(
-            request.method, request.url, headers=headers, content=masked.body, extensions=request.extensions
-        )
+            masked = self._masker._masked(*given, door=door._replace(waits=False))
+        if masked.changed:
+            return _with_body(request, masked.body), masked
+        if request.url.path.endswith("/batches") and "x-recede" not in dict(given[2]):
+            say(BATCHES_WORDS)
+        return request, masked
+
+
+def _given(request: Any, body: bytes) -> tuple[str, str, list[tuple[str, str]], bytes, str]:
+    """What a `RequestMasker` is given of a request."""
+    # What is off is not masked; reasoning that a mask has voided stays out.
+    headers = [*request.headers.multi_items(), *([("x-recede", "off")] if is_off() else [])]
+    return request.method, request.url.path, headers, body, str(request.url).partition("?")[0]
+
+
+def _with_body(request: Any, body: bytes) -> Any:
+    headers = [pair for pair in request.headers.multi_items() if pair[0] not in _OF_BODY]
+    return type(request)(request.method, request.url, headers=headers, content=body, extensions=request.extensions)
+
+
+def _read(response: Any) -> bytes:
+    """Read an answer as it came; it can be read again."""
+    data = b"".join(response.stream)
+    response.stream.close()
+    return _read_again(response, data)
+
+
+async def _aread(response: Any) -> bytes:
+    """Do the same for an async client."""
+    data = b"".join([piece async for piece in response.stream])
+    await response.stream.aclose()
+    return _read_again(response, data)
+
+
+def _read_again(response: Any, data: bytes) -> bytes:
+    package = sys.modules[type(response).__module__.partition(".")[0]]
+    response.stream = package.ByteStream(data)
+    return data
 
 
 class _Transport:
@@ -80,7 +143,7 @@ class _Transport:
         self._requests = requests
 
     def handle_request(self, request: Any) -> Any:
-        return self._transport.handle_request(self._requests.masked(request))
+        return self._requests.answer(request, self._transport.handle_request)
 
     def close(self) -> None:
         self._transport.close()
@@ -93,7 +156,7 @@ class _Transport:
         self._transport.__exit__(*failure)
 
     async def handle_async_request(self, request: Any) -> Any:
-        return await self._transport.handle_async_request(await self._requests.amasked(request))
+        return await self._requests.aanswer(request, self._transport.handle_async_request)
 
     async def aclose(self) -> None:
         await self._transport.aclose()

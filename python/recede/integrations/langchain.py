@@ -60,11 +60,14 @@ def _name_of(model: Any) -> str | None:
     return _name_of(bound) if name is None and bound is not None else name
 
 
+def _settings(request: ModelRequest[Any]) -> dict[str, Any]:
+    thinking = getattr(request.model, "thinking", None)
+    kwargs, settings = getattr(request.model, "model_kwargs", None), getattr(request, "model_settings", None)
+    return {"thinking": thinking, **(kwargs or {}), **(settings or {})}
+
+
 def _is_kept(request: ModelRequest[Any]) -> bool:
-    settings = {
-        **(getattr(request.model, "model_kwargs", None) or {}),
-        **(getattr(request, "model_settings", None) or {}),
-    }
+    settings = _settings(request)
     settings.setdefault("previous_response_id", getattr(request.model, "use_previous_response_id", False))
     return is_kept(settings)
 
@@ -246,21 +249,37 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        sent = request
-        if not self._is_sent_raw(request):
+        if self._is_sent_raw(request):
+            return self._reported(request, handler(request))
+
+        def sent() -> ModelResponse[Any]:
             view = self._sent(list(request.messages), *_of_request(request))
-            sent = request.override(messages=view)
-        return self._reported(request, handler(sent))
+            return handler(request.override(messages=view))
+
+        try:
+            return self._reported(request, sent())
+        except Exception as error:
+            if not self._is_mended(list(request.messages), error, _settings(request)):
+                raise
+        return self._reported(request, sent())
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        sent = request
-        if not self._is_sent_raw(request):
+        if self._is_sent_raw(request):
+            return self._reported(request, await handler(request))
+
+        async def sent() -> ModelResponse[Any]:
             view = await self._asent(list(request.messages), *_of_request(request))
-            sent = request.override(messages=view)
-        return self._reported(request, await handler(sent))
+            return await handler(request.override(messages=view))
+
+        try:
+            return self._reported(request, await sent())
+        except Exception as error:
+            if not self._is_mended(list(request.messages), error, _settings(request)):
+                raise
+        return self._reported(request, await sent())
 
     def _reported(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> ModelResponse[Any]:
         """The response, whose usage is reported."""

@@ -12,7 +12,7 @@ from recede.integrations._shared import NO_REASONING, Masking, base_url, is_kept
 from recede.masker import Facts
 
 try:
-    from pydantic_ai import FunctionToolset, RunContext
+    from pydantic_ai import FunctionToolset, RunContext, exceptions
     from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
     from pydantic_ai.messages import (
         BinaryContent,
@@ -207,6 +207,16 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         ) -> ModelRequestContext:
             """Send the view."""
             return await self._masked(request_context)
+
+        async def on_model_request_error(
+            self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+        ) -> ModelResponse:
+            """Try again, once, without the reasoning that the provider has refused."""
+            settings: Mapping[str, Any] = {"thinking": (request_context.model_settings or {}).get("anthropic_thinking")}
+            retry: Any = getattr(exceptions, "RetryModelRequest", None)  # older releases have none
+            if retry is not None and self._is_mended(running.get() or [], error, settings):
+                raise retry from error
+            raise error
     else:
 
         async def wrap_model_request(

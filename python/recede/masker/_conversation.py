@@ -52,6 +52,7 @@ class KnownConversation:
         self.served_at: int | None = None  # messages of the request whose answer has shown that there is one
         self.around_chars = 0  # of system prompt and tools, where there seems to be no cache
         self.around: bytes | None = None  # a key of system prompt and tools, once a model has verified its reasoning
+        self.refusals = 0  # of reasoning that it has sent
         self.static = 0  # system prompt and tools of its requests, in quarter tokens
         self.counts: Callable[[list[Any]], Any] | None = None  # the costs of messages
         self.counter: Any = None  # if it counts the text of a summary

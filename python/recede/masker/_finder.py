@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from recede import _engine
 from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
-from recede.providers import with_rule
+from recede.providers import checked_provider, with_rule
 from recede.reduction._counting import has_limits
 from recede.reduction._input import not_a_list
 from recede.session._known import NEWEST, KnownMessages
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("recede")
+
+_MOST_REFUSALS = 2  # of reasoning, in a conversation
 
 
 class MaskerStats(NamedTuple):
@@ -215,6 +217,20 @@ class ConversationFinder(Generic[_M]):
         self._of_thread.last = weakref.ref(conversation)  # what is forgotten takes no memory
         return conversation
 
+    def _leave_out_reasoning(self, messages: list[_M]) -> bool:
+        """Leave out the reasoning of these messages, which was refused; at the second time that of later ones, too.
+
+        Returns whether there may be something to leave out.
+        """
+        conversation = self._synced(messages)
+        if conversation.refusals == _MOST_REFUSALS:
+            return False
+        provider = checked_provider("provider", conversation.options.get("provider", "auto"))
+        conversation = self._synced(messages, provider._replace(verifies_reasoning=True))
+        conversation.refusals += 1
+        conversation.session.leave_out_reasoning(conversation.refusals == _MOST_REFUSALS)
+        return True
+
     def _has(self, conversation: KnownConversation, messages: list[_M]) -> bool:
         """Whether these are the objects of its last call, so that nothing needs to be compared."""
         known = conversation.known.messages
@@ -263,7 +279,7 @@ class ConversationFinder(Generic[_M]):
         new = self._new(known.key, None, static, options)
         new.session.take_sent(known.session, same, is_void)
         new.uncached, new.served_at, new.around_chars = known.uncached, known.served_at, known.around_chars
-        new.around = known.around
+        new.around, new.refusals = known.around, known.refusals
         return self._remembered.add(new)
 
     def _new(

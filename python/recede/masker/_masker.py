@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
+from recede._bodies import SENT_AGAIN, asks_for_refusals
 from recede._errors import no_such, without_text
 from recede._off import is_off
 from recede._steps import drive, drive_async
@@ -378,6 +379,19 @@ class Masker(ConversationFinder[_M]):
                 _, is_cold = conversation.reports.add([], reported)
                 if is_cold:
                     conversation.session.tell_cold()
+
+    def _is_mended(self, messages: list[_M], said: str, request: Mapping[str, Any]) -> bool:
+        """Leave out the reasoning that an answer to these messages has refused.
+
+        Returns whether they are to be sent again, once: not if the request asks for refusals, or has no reasoning left.
+        """
+        if is_off() or asks_for_refusals(request):
+            return False
+        with self._lock:
+            is_mended = self._leave_out_reasoning(messages)
+        if is_mended:
+            _log.warning("%s", SENT_AGAIN.format(said))
+        return is_mended
 
     @property
     def summarizer_error(self) -> Exception | None:

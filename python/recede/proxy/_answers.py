@@ -63,6 +63,17 @@ def decoder(encoding: str) -> Callable[[bytes], Iterator[bytes]] | None:
     return None
 
 
+def text_of(data: bytes, encoding: str) -> str:
+    """Decode the beginning of an answer, as far as that is possible."""
+    decode, plain = decoder(encoding), bytearray()
+    with suppress(Exception):  # each library has its own
+        for piece in decode(data) if decode is not None else ():
+            plain += piece
+            if len(plain) > _FREE_BYTES:
+                break
+    return plain.decode(errors="replace")
+
+
 def _inflated(engine: Any, piece: bytes) -> Iterator[bytes]:
     while True:
         plain = engine.decompress(piece, _STEP)
@@ -104,11 +115,12 @@ _WORDS = (b'"usage"', b'"usageMetadata"')
 
 
 class AnswerReader:
-    """A reader of the pieces of an answer: of its usage and its model, once they are known."""
+    """A reader of the pieces of an answer: its usage, its model, and what the provider has dropped of the request."""
 
     def __init__(self, content_type: str, encoding: str) -> None:
         self.usage: LoggedUsage | None = None
         self.model: str | None = None
+        self.dropped_reasoning = 0  # blocks
         self._is_stream = content_type.startswith("text/event-stream")
         self._decode: Callable[[bytes], Iterator[bytes]] | None = decoder(encoding)
         self._left = _FREE_BYTES  # bytes that may yet be decoded
@@ -174,6 +186,9 @@ class AnswerReader:
         for name in ("model", "modelVersion"):
             if isinstance(holder.get(name), str):
                 self.model = holder[name][:100]
+        if isinstance(holder.get("input_transformations"), list):
+            types = [str(one.get("type")) for one in holder["input_transformations"] if isinstance(one, dict)]
+            self.dropped_reasoning = sum(not kind.endswith("_allowed") for kind in types)
         if isinstance(holder.get("usage"), dict):
             self._found.update({name: one for name, one in holder["usage"].items() if one is not None})
             self.usage = usage_of(self._found, lambda _: None)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from recede import _engine
-from recede._bodies import loads
 from recede._models import UnknownModels, model_row
 from recede._serving import Serving, host_name, say, serving, serving_as
 from recede.providers import Provider, checked_provider, lifetime
 from recede.proxy._ledger import ColdRequests
-from recede.proxy._routes import Route
+from recede.proxy._routes import Route, fields_of
 
 _DAY = 86_400.0
 
@@ -72,7 +70,7 @@ class Caches:
             return RequestCache(own, lifetime(own))
         name = self._hosts.get(host_name(upstream)) if self._hosts else None
         found = serving(model, upstream, route.provider) if name is None else serving_as(name, model, upstream)
-        own = self._of_marks(found, route, model, request, points, body)
+        own = self._of_marks(found, route, model, request, points, body)._replace(verifies_reasoning=verifies)
         # OpenAI keeps entries for a day on request.
         is_kept_a_day = own.name == "openai" and request.retention == "24h"
         return RequestCache(
@@ -109,6 +107,5 @@ def _standing(own: Provider, noted: Provider | None, is_counted: bool) -> Provid
 
 def _lives_an_hour(body: bytes) -> bool:
     """Whether a body asks Kimi's cache for an hour."""
-    (value,) = _engine.engine.fields(body, False, ["prompt_cache_options"])
-    options = None if value is None else loads(value)
+    options = fields_of(body, "prompt_cache_options").get("prompt_cache_options")
     return isinstance(options, dict) and options.get("ttl") in ("1h", 3_600, "3600s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import aiohttp
@@ -113,6 +113,26 @@ async def body_of(request: web.BaseRequest, max_bytes: int) -> bytes | None:
         if size > max_bytes:
             return None
     return b"".join(pieces)
+
+
+_MOST_BEGUN_BYTES = 1 << 16
+
+
+async def begun_of(pieces: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes]]:
+    """Read the beginning of an answer; also return all of it."""
+    begun: list[bytes] = []
+    async for piece in pieces:
+        begun.append(piece)
+        if sum(map(len, begun)) > _MOST_BEGUN_BYTES:
+            break
+
+    async def whole() -> AsyncIterator[bytes]:
+        for piece in begun:
+            yield piece
+        async for piece in pieces:
+            yield piece
+
+    return b"".join(begun), whole()
 
 
 def passed_on(headers: CIMultiDictProxy[str], left_out: frozenset[str] = frozenset()) -> CIMultiDict[str]:

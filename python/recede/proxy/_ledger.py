@@ -41,7 +41,8 @@ _SENT_RECORD = struct.Struct("<16sQI")
 _MAX_KEYS = 65_536
 _MAX_VIEWS = 4  # of one request; if they differ, no other can agree with all
 _LEAST_WASTE = 4_096  # records of a file that are replaced before it is written again
-_SERVED = 1 << 31  # in the place of the messages: a record that the cache has served a request
+# In the place of the messages: a record that the cache has served a request, and that its reasoning was refused.
+_SERVED, _REFUSED = 1 << 31, 1 << 30
 _LOCK_SECONDS = 0.2  # a request takes microseconds under the lock, unless the process was stopped there
 
 Views = tuple[tuple[int, int], ...]
@@ -53,6 +54,7 @@ class Known(NamedTuple):
 
     provider: Provider | None
     views: list[Views]
+    refusals: int = 0  # of reasoning in its requests
 
 
 class _Pause(NamedTuple):
@@ -60,9 +62,9 @@ class _Pause(NamedTuple):
     provider: int  # its number; 0 if it is not known
 
 
-def _served_key(point: tuple[int, bytes]) -> bytes:
+def _key_of(what: int, point: tuple[int, bytes]) -> bytes:
     messages, key = point
-    return key + (messages | _SERVED).to_bytes(4, "little")
+    return key + (messages | what).to_bytes(4, "little")
 
 
 class ColdRequests:
@@ -154,12 +156,17 @@ class ColdRequests:
     def note_served(self, point: tuple[int, bytes], now: float) -> None:
         """Note that a request without cache marks was served from a cache, so that its conversation has one."""
         with self._lock, self._shared():
-            self._note(_served_key(point), int(now * 1_000) << 1, 0)
+            self._note(_key_of(_SERVED, point), int(now * 1_000) << 1, 0)
+
+    def note_refused(self, point: tuple[int, bytes], now: float) -> None:
+        """Note that a provider has refused the reasoning of a request."""
+        with self._lock, self._shared():
+            self._note(_key_of(_REFUSED, point), int(now * 1_000) << 1, 0)
 
     def was_served(self, points: Sequence[tuple[int, bytes]]) -> bool:
         """Whether an earlier request of these was; the newest is left out, since it may be sent again."""
         with self._lock, self._shared():
-            return any(_served_key(point) in self._entries for point in points[:-1])
+            return any(_key_of(_SERVED, point) in self._entries for point in points[:-1])
 
     def look_up(self, points: Sequence[tuple[int, bytes]], keys: Sequence[bytes] = ()) -> Known:
         """Find with which provider the requests of a history were noted, and what their views showed.
@@ -169,7 +176,8 @@ class ColdRequests:
             keys: for each request the key of all that precedes it. A look-up keeps their views longer.
 
         Returns:
-            The provider of the newest request that was noted with one, and the views of each key.
+            The provider of the newest request that was noted with one, the views of each key, and in how many requests
+            reasoning was refused, if there are keys.
         """
         with self._lock, self._shared():
             entries = (self._entries.get(key + end.to_bytes(4, "little")) for end, key in reversed(points[1:]))
@@ -179,7 +187,8 @@ class ColdRequests:
             for key, views in zip(keys, found, strict=True):
                 if views:
                     self._views[key] = self._views.pop(key)
-        return Known(provider, found)
+            refusals = sum(_key_of(_REFUSED, point) in self._entries for point in points) if keys else 0
+        return Known(provider, found, refusals)
 
     def note_view(self, key: bytes, digest: int, reasoning_from: int) -> None:
         """Note what the view of a request shows; one that is sent again in another way has both."""

@@ -23,6 +23,8 @@ class MaskedRequest(NamedTuple):
         asked: the summary of old turns that would pay from now on, if the masker has ``summaries``; else None.
         is_priced: whether it may have a price in dollars: a model that is not in the table has none on this network.
         around_chars: characters of system prompt and tools, where a request is taken to have no cache; else 0.
+        has_reasoning: whether a message has signed reasoning, which a provider may verify.
+        reasoning_dropped: messages that are sent without their signed reasoning.
         masked_count: masked observations.
         chars_before: characters of the history.
         chars_after: characters of the view.
@@ -56,7 +58,18 @@ class MaskedRequest(NamedTuple):
     asked: AskedSummary | None = None
     around_chars: int = 0
     is_priced: bool = True
+    has_reasoning: bool = False
+    reasoning_dropped: int = 0
 
     def __repr__(self) -> str:
         done = f"chars {self.chars_before} -> {self.chars_after}, masked {self.masked_count}"
         return f"<MaskedRequest: {len(self.body)} bytes, provider={self.provider!r}, {done}, fault={self.fault!r}>"
+
+
+class Door(NamedTuple):
+    """What a door that sees answers does with a masked request."""
+
+    waits: bool = False  # for the summary that it asks for
+    observes: bool = False  # and sends what it was given
+    retries: bool = False  # without reasoning, if that is refused
+    was_refused: bool = False  # and is sent again

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._agents import USER_TOOLS, Agent, agent_named
-from recede._bodies import CONTINUED, history_of, kept_words, loads
+from recede._bodies import CONTINUED, asks_for_refusals, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._usage import LoggedUsage, shows_cache, usage_of
@@ -20,9 +20,9 @@ from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._caches import Caches
 from recede.proxy._keys import RefusedError, credentials, has_login
 from recede.proxy._ledger import ColdRequests, Known
-from recede.proxy._masked import MaskedRequest
+from recede.proxy._masked import Door, MaskedRequest
 from recede.proxy._policies import Policies
-from recede.proxy._routes import Route, model_in, model_of, route_of
+from recede.proxy._routes import Route, fields_of, model_in, model_of, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
 from recede.reduction._counting import MASKED, OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
@@ -46,6 +46,8 @@ _SIGNED_WORDS = (
     "requests with a signature of AWS are sent as they are, since it is one of the body: use an API key of Bedrock, or "
     "recede.wrap"
 )
+_MOST_REFUSALS = 2  # of reasoning, in a conversation; from then on none is sent
+_NO_DOOR = Door()
 _OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
 
 
@@ -176,13 +178,13 @@ class RequestMasker:
         headers: Mapping[str, str] | Iterable[tuple[str, str]],
         body: bytes,
         upstream: str = "",
-        waits: bool = False,
+        door: Door = _NO_DOOR,
     ) -> MaskedRequest:
-        """`mask`; what asks for a summary is not sent yet if the caller `waits` for that."""
+        """`mask` for a door that sees the answer."""
         route = route_of(path)
         if method != "POST" or route is None:
             return MaskedRequest(body)
-        return self._mask_on(route, path, headers, body, upstream, waits=waits)
+        return self._mask_on(route, path, headers, body, upstream, door=door)
 
     def _mask_on(
         self,
@@ -193,13 +195,11 @@ class RequestMasker:
         upstream: str = "",
         check_model: Callable[[str | None], None] | None = None,
         *,
-        waits: bool = False,
-        observes: bool = False,
+        door: Door = _NO_DOOR,
     ) -> MaskedRequest:
         """`mask` for the body of a POST request on this route, which goes to this upstream.
 
         `check_model` gets the model that the request names before anything else is done, and may raise `RefusedError`.
-        What asks for a summary is not sent yet if the caller `waits` for that, and nothing if it `observes`.
         """
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         named = {name.lower(): value for name, value in pairs}
@@ -209,7 +209,7 @@ class RequestMasker:
             return MaskedRequest(body)
         try:
             agent = agent_named(named.get("user-agent", ""))
-            return self._mask(route, path, agent, named, body, upstream, check_model, waits, observes)
+            return self._mask(route, path, agent, named, body, upstream, check_model, door)
         except RefusedError:
             raise
         except EncodingError as error:
@@ -232,8 +232,7 @@ class RequestMasker:
         body: bytes,
         upstream: str,
         check_model: Callable[[str | None], None] | None,
-        waits: bool,
-        observes: bool,
+        door: Door,
     ) -> MaskedRequest:
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
         try:
@@ -268,6 +267,11 @@ class RequestMasker:
         verifies = model_verifies(model) or (self._own is not None and self._own.verifies_reasoning)
         keys = request.content_keys() if verifies or request.is_signed else []
         known = self._ledger.look_up(points, keys) if keys or self._own is None else Known(None, [])
+        if door.was_refused:
+            if not keys or asks_for_refusals(fields_of(plain, "thinking")):
+                return MaskedRequest(body)
+            self._ledger.note_refused(points[-1], self._clock())
+        verifies = verifies or door.was_refused or known.refusals > 0
         cache = self._caches.of_request(
             route, model or "", request, points, plain, upstream or self._upstream, known.provider, verifies
         )
@@ -284,8 +288,10 @@ class RequestMasker:
             provider=provider if cache.is_found else None,
         )
         if keys:
-            noted = zip(points, known.views, strict=True)
-            request.judge_by([(end, [*views]) for (end, _), views in noted if views])
+            # What was refused, or often enough, has no reasoning; what a door retries may have been sent raw.
+            is_bare = door.was_refused or known.refusals >= _MOST_REFUSALS
+            noted = [] if is_bare else zip(points, known.views, strict=True)
+            request.judge_by([(end, [*views]) for (end, _), views in noted if views or door.retries])
         whose_window = {**self._options, "provider": provider} if cache.is_found else self._options
         limited = in_tokens(whose_window, model, is_request=True)
         policy = self._policies.of(provider, static, agent, route.provider, is_off, limited)
@@ -300,13 +306,13 @@ class RequestMasker:
                 b"\0".join(map(os.fsencode, (upstream, route.provider, *credentials(path, headers)))),
                 {messages for messages, _ in points},
                 is_sent=is_sent,
-                history=None if has_login(headers) else partial(history_of, plain),
+                history=None if has_login(headers) or door.was_refused else partial(history_of, plain),
             )
-        if keys and is_sent and not observes and not (waits and asked is not None):
+        if keys and is_sent and not door.observes and not (door.waits and asked is not None):
             self._ledger.note_view(keys[-1], *request.sent())
         changed = done.json is not plain
         if is_off:
-            return MaskedRequest(done.json if changed else body, changed=changed)
+            return MaskedRequest(done.json if changed else body, changed=changed, has_reasoning=request.is_signed)
         if done.within_limit is False and not self._was_over:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT.format(MASKED))
@@ -330,6 +336,8 @@ class RequestMasker:
             asked=asked,
             is_priced=cache.is_priced,
             around_chars=static_cost_of_json(plain, False, None, is_bounded=True) if cache.is_missing else 0,
+            has_reasoning=request.is_signed,
+            reasoning_dropped=done.reasoning_dropped,
         )
 
     def reported(self, masked: MaskedRequest, usage: Any) -> None:

@@ -6,8 +6,9 @@ import ipaddress
 import re
 import urllib.parse
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from recede import _engine
 from recede._bodies import KEPT_BY_PROVIDER, KEPT_INTERACTION, loads
 from recede._hosts import Host, host_row
 from recede.proxy._keys import gemini_key, has_login
@@ -85,6 +86,12 @@ def model_in(body: bytes) -> str | None:
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return named if isinstance(named, str) else None
+
+
+def fields_of(body: bytes, *names: str) -> dict[str, Any]:
+    """Read these fields of a body that was scanned, as far as it has them."""
+    values = zip(names, _engine.engine.fields(body, False, [*names]), strict=True)
+    return {name: loads(value) for name, value in values if value is not None}
 
 
 def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route | None) -> str | None:

@@ -35,6 +35,8 @@ class RequestSums:
     raw_usd: float = 0.0
     paid_usd: float = 0.0
     without_usage: int = 0
+    without_reasoning: int = 0  # requests without some of their reasoning, or if they were masked
+    dropped_reasoning: int = 0  # blocks that providers say they dropped
     summaries: int = 0  # calls for them, which are no requests
     summary_tokens: int = 0
     summary_usd: float = 0.0  # a part of what was paid
@@ -61,13 +63,15 @@ class ConversationTotals:
     sums: RequestSums = field(default_factory=RequestSums)
     # Seconds, tokens of the raw request, of the one that was sent, and those that were read from the cache.
     points: list[tuple[float, int, int, int]] = field(default_factory=list)
+    reasoning_dropped: int = 0  # messages of its newest request
     last_raw: int = 0  # tokens of the raw request before
     is_cached: bool = False
     first_chars: int | None = None  # of a conversation that has only begun
 
     def shown(self) -> dict[str, Any]:
         name = f"{self.folder or self.model or self.provider}, {time.strftime('%H:%M', time.localtime(self.began))}"
-        facts = {"number": self.number, "name": name, "provider": self.provider, "model": self.model}
+        facts: dict[str, Any] = {"number": self.number, "name": name, "provider": self.provider, "model": self.model}
+        facts["reasoning_dropped"] = self.reasoning_dropped
         return {**facts, **self.sums.shown(), "points": self.points}
 
 
@@ -85,6 +89,7 @@ class Totals:
         self.passed = 0
         self.errors = 0
         self.faults = 0
+        self.refusals = 0  # of reasoning, whose requests were sent again
         self.version = 0  # grows with each change
         self._unpriced = UnknownModels()
         self._has_plans = False  # whether requests were of a subscription
@@ -109,7 +114,12 @@ class Totals:
         self.faults += masked.fault is not None
 
     def answered(
-        self, masked: MaskedRequest, usage: LoggedUsage | None, model: str | None, has_price: bool = True
+        self,
+        masked: MaskedRequest,
+        usage: LoggedUsage | None,
+        model: str | None,
+        has_price: bool = True,
+        dropped_reasoning: int = 0,
     ) -> None:
         """Count a request that was answered; one of a subscription has no price, and costs no dollars."""
         self.version += 1
@@ -119,7 +129,9 @@ class Totals:
         self._compacts |= masked.agent in _COMPACTING
         conversation = self._conversation(masked)
         conversation.model = model or masked.model or conversation.model
+        conversation.reasoning_dropped = 0 if self.is_observing else masked.reasoning_dropped
         sums = self._request(conversation, masked, usage)
+        sums.dropped_reasoning = dropped_reasoning
         if not has_price:
             self._has_plans, sums.raw_usd, sums.paid_usd = True, 0.0, 0.0
         conversation.sums.add(sums)
@@ -212,6 +224,7 @@ class Totals:
             raw_usd=paid if self.is_observing else paid + more,
             paid_usd=max(0.0, paid - more) if self.is_observing else paid,
             without_usage=int(not is_reported),
+            without_reasoning=int(masked.reasoning_dropped > 0),
         )
 
     def _prices(self, model: str, masked: MaskedRequest) -> tuple[Prices, float]:
@@ -242,6 +255,7 @@ class Totals:
             "passed": self.passed,
             "errors": self.errors,
             "faults": self.faults,
+            "refusals": self.refusals,
             "totals": self.sums.shown(),
             "unknown_models": self._unpriced.names,
             "conversations": [one.shown() for one in reversed(self.conversations.values())],
@@ -250,6 +264,7 @@ class Totals:
     def metrics(self) -> str:
         """Return the totals in the text format of Prometheus."""
         counts = {**self.sums.shown(), "passed": self.passed, "errors": self.errors, "faults": self.faults}
+        counts["refusals"] = self.refusals
         lines = []
         for name, value in counts.items():
             kind = "gauge" if name.startswith("saved") else "counter"
@@ -276,8 +291,14 @@ class Totals:
         money = money if has_dollars else ""
         compared = " without compaction" if self._compacts else ""
         calls = "call" if sums.summaries == 1 else "calls"
+        lost = ""
+        if sums.without_reasoning:
+            done = "would have gone" if self.is_observing else "went"
+            lost = (
+                f"; {sums.without_reasoning:,} {done} without some of their reasoning, which is refused behind a mask"
+            )
         asked = f"; {sums.summaries:,} {calls} for summaries, counted in, for ${sums.summary_usd:,.2f}"
         return (
             f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%})"
-            f"{money}{compared}{asked if sums.summaries else ''}{unknown}"
+            f"{money}{compared}{asked if sums.summaries else ''}{lost}{unknown}"
         )

@@ -9,7 +9,7 @@ import secrets
 import socket
 import time
 import urllib.parse
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,12 @@ from aiohttp.http import HttpProcessingError
 from yarl import URL
 
 from recede._agents import Agent
+from recede._bodies import SENT_AGAIN, refuses_reasoning
 from recede._hosts import host_row
-from recede.proxy._answers import AnswerReader
-from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
+from recede.proxy._answers import AnswerReader, text_of
+from recede.proxy._http import Answer, Request, Server, begun_of, body_of, error_of, passed_on
 from recede.proxy._keys import RefusedError, refused_key, refused_model
-from recede.proxy._masked import MaskedRequest
+from recede.proxy._masked import Door, MaskedRequest
 from recede.proxy._masker import MAX_BODY_BYTES, RequestMasker
 from recede.proxy._page import Page
 from recede.proxy._routes import (
@@ -259,19 +260,22 @@ class Proxy:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         body: bytes | AsyncIterator[bytes] | None = None
         masked, is_masked = MaskedRequest(b""), False
+        mask_again: Callable[[], MaskedRequest] | None = None  # without its reasoning
         if route is not None:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
                 return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
             check = partial(self._check_model, target, path) if target.is_usual else None
-            headers_given, observes = tuple(request.headers.items()), self.totals.is_observing
-            mask = partial(self._masker._mask_on, route, path, headers_given, given, url, check, observes=observes)
+            headers_given, door = tuple(request.headers.items()), Door(observes=self.totals.is_observing, retries=True)
+            mask = partial(self._masker._mask_on, route, path, headers_given, given, url, check)
             # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
             is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
-            masked = await asyncio.to_thread(mask) if is_long else mask()
-            is_masked = masked.changed and not observes
+            masked = await asyncio.to_thread(mask, door=door) if is_long else mask(door=door)
+            is_masked = masked.changed and not door.observes
             body = masked.body if is_masked else given
-            del given
+            if masked.has_reasoning and not door.observes:
+                mask_again = partial(mask, door=door._replace(was_refused=True))
+            del given, mask
             if is_masked:
                 headers.popall("Content-Encoding", None)
             self._summaries.ask(self._session, target, path, request.headers, masked)
@@ -283,18 +287,33 @@ class Proxy:
         answer: Answer | None = None
         reader: AnswerReader | None = None
         status, is_whole = 0, False
+        send = partial(
+            self._session.request,
+            request.method,
+            URL(target.url_of(path), encoded=True),
+            skip_auto_headers=_ADDED,
+            allow_redirects=False,
+            proxy=self._proxies.get(url),
+        )
         try:
-            async with self._session.request(
-                request.method,
-                URL(target.url_of(path), encoded=True),
-                headers=headers,
-                data=body,
-                skip_auto_headers=_ADDED,
-                allow_redirects=False,
-                proxy=self._proxies.get(url),
-            ) as found:
+            async with contextlib.AsyncExitStack() as sent:
+                found = await sent.enter_async_context(send(headers=headers, data=body))
+                pieces: AsyncIterator[bytes] = found.content.iter_any()
+                if mask_again is not None and found.status == 400:
+                    begun, pieces = await begun_of(pieces)
+                    said = text_of(begun, found.headers.get("Content-Encoding", ""))
+                    mended = await asyncio.to_thread(mask_again) if refuses_reasoning(400, said) else None
+                    if mended is not None and mended.body != body:
+                        _log.warning("%s", SENT_AGAIN.format(said))
+                        self.totals.refusals += 1
+                        masked, is_masked = mended._replace(body=b"", asked=None), True
+                        headers.popall("Content-Encoding", None)
+                        await sent.aclose()
+                        found = await sent.enter_async_context(send(headers=headers, data=mended.body))
+                        pieces = found.content.iter_any()
+                    del mended
+                del body, mask_again
                 status = found.status
-                del body
                 head = passed_on(found.headers)
                 if is_masked:
                     head["x-recede"] = f"masked; {masked.chars_before}->{masked.chars_after}"
@@ -302,7 +321,7 @@ class Proxy:
                 if masked.provider is not None and status == 200 and not masked.counted:
                     reader = AnswerReader(found.content_type, found.headers.get("Content-Encoding", ""))
                 await answer.prepare(request)
-                async for piece in found.content.iter_any():
+                async for piece in pieces:
                     if reader is not None:
                         reader.feed(piece)
                     await answer.write(piece)
@@ -323,7 +342,8 @@ class Proxy:
             if reader is not None:
                 reader.end()
                 if is_whole or reader.usage is not None:  # agents leave as soon as they have read what they wait for
-                    self.totals.answered(masked, reader.usage, reader.model, target.has_price(request.headers))
+                    has_price = target.has_price(request.headers)
+                    self.totals.answered(masked, reader.usage, reader.model, has_price, reader.dropped_reasoning)
                     self._masker.reported(masked, reader.usage)
                     self._page.update()
         if reader is None:

@@ -98,6 +98,16 @@ impl PyFactsSession {
         })
     }
 
+    /// Leaves out the signed reasoning of the messages so far; if `for_good`, of those that are to come, too.
+    fn leave_out_reasoning(&self, py: Python<'_>, for_good: bool) -> PyResult<()> {
+        guarded(|| {
+            self.shared.change(py, |session, _| {
+                session.leave_out_reasoning(for_good);
+                Ok(())
+            })
+        })
+    }
+
     /// Appends messages by their facts; returns the places of the results whose texts are to be given.
     fn extend_facts(&self, facts: &Bound<'_, PyList>) -> PyResult<Vec<ResultPlace>> {
         guarded(|| {
