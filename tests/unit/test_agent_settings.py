@@ -204,6 +204,8 @@ def test_qwen_without_an_address_keeps_its_default(tmp_path: Path) -> None:
         assert url == DASHSCOPE and done.command == ("qwen", "--openai-base-url", own, *words)
         assert done.environment["DASHSCOPE_PROXY_BASE_URL"] == own  # else it sends no cache marks
         assert ("OPENAI_BASE_URL" in done.environment) == bool(given)
+        _, done = start.pointed(("anthropic", "openai", "gemini"))
+        assert done.command[2] == f"{PROXY}/v1" and "DASHSCOPE_PROXY_BASE_URL" not in done.environment
 
 
 def test_qwen_without_a_login_gets_no_variable_that_chooses_one(tmp_path: Path) -> None:

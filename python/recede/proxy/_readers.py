@@ -221,7 +221,7 @@ def _qwen(agent: Agent, place: Place) -> Own:
             }
             files = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": {"modelProviders": changed}}
         more = {one.name: to(one) for one in variables}
-        if base is not None and marked:
+        if base is not None and marked and "/@" in to(base):  # not where an upstream was typed
             more["DASHSCOPE_PROXY_BASE_URL"] = to(base)
         return Replacement(arguments, more, files, words=tuple(words))
 
