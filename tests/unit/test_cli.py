@@ -508,6 +508,18 @@ def test_the_report_for_people_goes_to_standard_error(array: Path) -> None:
         assert fact in done.stderr
 
 
+def test_the_report_says_why_nothing_is_masked(array: Path) -> None:
+    done = run("reduce", array, "--keep", "1000")
+    assert b"nothing masked: all 8 results are in the window" in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_written_for_each_shell(shell: str) -> None:
+    written = run(_RECEDE_COMPLETE=f"{shell}_source").stdout
+    assert b"recede" in written and b"complet" in written
+    assert f"_RECEDE_COMPLETE={shell}_source recede" in Path(__file__).parents[2].joinpath("docs/cli.md").read_text()
+
+
 def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path) -> None:
     expected = recede.reduce(HISTORY, keep=4, boundary="sliding")
     total = {

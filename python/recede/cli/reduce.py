@@ -228,7 +228,7 @@ def _for_people(result: JsonReduction) -> str:
         f"stage: {result.reduction_stage or 'none, nothing was changed'}",
         f"before: {size(result.chars_before)}",
         f"after: {size(result.chars_after)}",
-        f"masked: {result.masked_count} results",
+        f"masked: {result.masked_count} results" if result.masked_count else result.reason,
         f"dropped: {result.dropped_count} messages",
         f"orphans: {orphans(result.orphans)}",
     ]

@@ -37,7 +37,9 @@ class _Figures(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @output_options
 def stats(files: tuple[str, ...], keep: int, reading: Reading, by_format: bool, as_json: bool) -> None:
-    """Show how large FILES are, and what masking all but the newest results would leave.
+    """Show how large FILES are, and what masking all but the newest results would leave: the most that masks save.
+
+    A mask that slides like this one rewrites a prompt cache at every request; `recede replay` plays one that waits.
 
     FILES may be folders: what is in them and can be read as a history is counted.
 
@@ -79,7 +81,7 @@ def _for_people(history: InputHistory, result: Reduction, keep: int) -> str:
         f"format: {history.format}, {history.records:,} records",
         f"messages: {history.messages} in {counted(result.turns, 'turn')}",
         f"raw: {size(result.chars_before)}",
-        f"masked: {size(result.chars_after)}, the newest {keep} results raw",
+        f"with a sliding mask: {size(result.chars_after)}, the newest {keep} results raw",
         f"results: {observations}, of which {result.masked_count} would be masked",
         f"orphans: {orphans(result.orphans)}",
     ]
@@ -94,7 +96,9 @@ def _table(done: list[tuple[InputHistory, Reduction]], by_format: bool) -> str:
     rows = [_row(name, _sums(group)) for name, group in [*groups.items(), ("total", done)]]
     headings = ("format" if by_format else "file", *"histories records messages turns chars results masking".split())
     drawn = table(headings, rows, optional=(2, 1, 4))
-    return f"{drawn}\nresults: their share of the characters; masking: how much of them all it would remove\n"
+    return (
+        f"{drawn}\nresults: their share of the characters; masking: how much of them all a sliding mask would remove\n"
+    )
 
 
 def _row(name: str, figures: _Figures) -> tuple[str, ...]:
