@@ -66,7 +66,7 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
 
     body = {"model": model, "max_tokens": 9, "messages": messages}
     options = FinalRequestOptions.construct(method="post", url="/v1/messages", json_data=body)
-    answer = SimpleNamespace(http_response=SimpleNamespace(is_success=False))
+    answer = SimpleNamespace(http_response=SimpleNamespace(is_success=False, status_code=500))
     sent: list[Any] = []
     client = SimpleNamespace(base_url="http://127.0.0.1")
 
