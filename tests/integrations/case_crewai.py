@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from case_http import DEFAULTS, PROVIDERS  # noqa: F401 (the contract asks a case for them)
+from case_http import PROVIDERS  # noqa: F401 (the contract asks a case for them)
 from chat_messages import calls, reloaded, results  # noqa: F401
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
-from sessions import LAST, TASK, Turn, results_by_arguments
+from sessions import TASK, Turn, results_by_arguments
 
 from recede.integrations.crewai import RecedeInterceptor
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from provider_server import Answer, Failure, serving
+from provider_server import serving
+from scripts import DEFAULTS, script_of  # noqa: F401 (the contract asks a case for the former)
 
 WAYS = ("sync", "async", "stream", "failing")
 HAS_ERRORS = False  # its results have no flag
@@ -69,12 +70,7 @@ def run(masking: RecedeInterceptor, turns: list[Turn], way: str) -> tuple[list[l
         return left[(command, place)].pop(0).text
 
     run_tool.cache_function = lambda *_: False
-    script: list[Any] = []
-    for turn in [*turns, LAST]:
-        script += [Failure(500, headers={"retry-after-ms": "1"})] * (way == "failing")
-        blocks = [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in turn.calls]
-        script.append(Answer([{"type": "text", "text": turn.said}, *blocks], "tool_use" if blocks else "end_turn"))
-    with serving(*script) as server:
+    with serving(*script_of(turns, failing=500 if way == "failing" else None)) as server:
         options = {"base_url": f"{server.url}/v1", "api_key": "none", "interceptor": masking}
         llm = LLM(model="m", provider="openai", stream=way == "stream", **options)
         # Without what CrewAI does by the size of the messages that it stores: it would cut long results, and summarize.
