@@ -2,7 +2,7 @@
 //! table that is built lazily.
 
 use super::shared_ids::SharedIds;
-use crate::outline::{Outline, TextSpan, ToolResult};
+use crate::outline::{Call, Outline, TextSpan, ToolResult};
 use crate::text::same;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -46,26 +46,30 @@ impl CallIds {
     }
 
     /// The newest call of an id among those that were seen, from this one on.
+    #[inline]
     fn newest_from(&mut self, outline: &Outline, from: usize, id: TextSpan) -> Option<usize> {
-        let id = outline.text(id);
+        let text = outline.text(id);
         let near = self.seen.saturating_sub(LINEAR_SEARCH_CALLS).max(from);
-        let is_it = |call: &usize| outline.calls[*call].id.is_some_and(|of_call| same(outline.text(of_call), id));
-        let found = (near..self.seen).rev().find(is_it);
-        if found.is_some() || near <= from {
-            return found;
+        let is_it = |call: &Call| call.id.is_some_and(|of_call| same(outline.text(of_call), text));
+        match outline.calls[near..self.seen].iter().rposition(is_it) {
+            None if near > from => self.newest_before(outline, near, text).filter(|call| *call >= from),
+            found => found.map(|place| near + place),
         }
-        let found = {
-            for call in self.indexed..near {
-                if let Some(id) = outline.calls[call].id {
-                    self.newest.insert(self.hashes.hash_one(outline.text(id)), call as u32);
-                }
+    }
+
+    /// The newest call of an id among those before this one, by the table.
+    #[cold]
+    fn newest_before(&mut self, outline: &Outline, end: usize, id: &[u8]) -> Option<usize> {
+        for call in self.indexed..end {
+            if let Some(id) = outline.calls[call].id {
+                self.newest.insert(self.hashes.hash_one(outline.text(id)), call as u32);
             }
-            self.indexed = self.indexed.max(near);
-            let newest = *self.newest.get(&self.hashes.hash_one(id))? as usize;
-            // Else another id has the same hash.
-            if is_it(&newest) { Some(newest) } else { (0..near).rev().find(is_it) }
-        };
-        found.filter(|call| *call >= from)
+        }
+        self.indexed = self.indexed.max(end);
+        let newest = *self.newest.get(&self.hashes.hash_one(id))? as usize;
+        let is_it = |call: &usize| outline.calls[*call].id.is_some_and(|of_call| same(outline.text(of_call), id));
+        // Else another id has the same hash.
+        if is_it(&newest) { Some(newest) } else { (0..end).rev().find(is_it) }
     }
 
     /// Keeps only the first calls of an outline.
