@@ -36,11 +36,11 @@ impl State {
     /// depends on requests stays.
     pub(crate) fn step(&self, context: PlanContext, end: usize, point: Point) -> Step {
         let bill = if point == Point::Answered { None } else { self.bill(context, end, point) };
-        let step = self.climb(context, end, point, bill.as_ref());
+        let mut step = self.climb(context, end, point, bill.as_ref());
         let is_forced = step.is_forced && !step.changes_nothing();
-        let bill =
-            bill.map(|bill| if is_forced { self.forced_bill(context, (end, point), &bill, &step) } else { bill });
-        Step { bill, ..step }
+        let of_forced = |bill: Bill| self.forced_bill(context, (end, point), &bill, &step);
+        step.bill = if is_forced { bill.map(of_forced) } else { bill };
+        step
     }
 
     /// The first of these whose view fits the limit: what the rule of the boundary moves, a summary that pays, what a compaction of the
@@ -54,10 +54,12 @@ impl State {
             _ => self.summary_step(context, end, bill, is_needed),
         };
         let mut step = self.own_step(context, end, point, bill);
-        match summary(false) {
-            Ok(summary) if fits(&summary) => step = summary,
-            Ok(_) => {}
-            Err(wasted) => step.wasted = wasted,
+        if context.policy.terms.summaries.is_some() {
+            match summary(false) {
+                Ok(summary) if fits(&summary) => step = summary,
+                Ok(_) => {}
+                Err(wasted) => step.wasted = wasted,
+            }
         }
         let Some(max) = limit.filter(|_| !fits(&step)) else { return step };
         if let Some(compacted) = self.compacted_step(context, end, point) {

@@ -215,13 +215,14 @@ impl State {
         let cost = costs.map_or(chars, |costs| self.cost_of_message(costs, outline, message));
         self.push_turn(context, message, chars);
         self.sums.raw_chars.push(self.raw_before(message).saturating_add(chars));
-        self.sums.raw_cost = self.sums.raw_cost.saturating_add(cost).saturating_add(context.reasoning_of(message));
+        let reasoning = context.reasoning_of(message);
+        self.sums.raw_cost = self.sums.raw_cost.saturating_add(cost).saturating_add(reasoning);
         if self.gone.hidden.takes(context, message) {
             self.gone.untold.push(message as u32);
             return;
         }
         self.sums.view_chars.push(self.sums.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
-        let reasoning = self.add_reasoning(context, message);
+        let reasoning = if reasoning == 0 { 0 } else { self.add_reasoning(context, message) };
         self.sums.cost = self.sums.cost.saturating_add(cost).saturating_add(reasoning);
         if is_fixed(outline, message) {
             self.sums.fixed_cost = self.sums.fixed_cost.saturating_add(cost);
