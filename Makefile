@@ -87,7 +87,7 @@ test-types: build tools ## A user's script under mypy and pyright, both strict
 	$(python) -m pyright --project tests/typing --pythonpath $(python)
 
 test-agents: build tools ## Agents through the proxy, their own addresses, and what each costs (RECEDE_AGENTS=folder of node_modules)
-	$(python) -m pytest -m slow -rP tests/integration/test_agents.py tests/integration/test_agent_addresses.py tests/integration/test_agent_costs.py
+	$(python) -m pytest -m slow -rP tests/integration/test_agents.py tests/integration/test_agent_addresses.py tests/integration/test_agent_costs.py tests/integration/test_verified_agents.py
 
 test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu-user gcc-aarch64-linux-gnu)
 	rustup --quiet target add aarch64-unknown-linux-gnu
