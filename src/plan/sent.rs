@@ -65,10 +65,12 @@ pub(crate) fn texts_of(policy: &Policy) -> u64 {
 /// The first messages that have nothing but signed reasoning, in whose place a text is shown.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Alone {
-    alone: Vec<usize>,
+    messages: Vec<usize>,
     /// Whether one has signed reasoning, whatever else it has; and how many were looked at.
     pub has_signed: bool,
     looked_at: usize,
+    /// Whether messages were dropped since the view was made.
+    pub is_rewound: bool,
 }
 
 impl Alone {
@@ -78,20 +80,20 @@ impl Alone {
             messages.iter().enumerate().skip(self.looked_at).filter(|(_, one)| one.can_lose_reasoning())
         {
             self.has_signed = true;
-            self.alone.extend(message.is_empty().then_some(number));
+            self.messages.extend(message.is_empty().then_some(number));
         }
         self.looked_at = messages.len();
     }
 
     /// Keeps the first messages.
     pub(crate) fn truncate(&mut self, messages: usize) {
-        self.looked_at = self.looked_at.min(messages);
-        self.alone.truncate(self.before(messages));
+        (self.looked_at, self.is_rewound) = (self.looked_at.min(messages), true);
+        self.messages.truncate(self.before(messages));
     }
 
     /// How many precede a message.
     pub(crate) fn before(&self, message: usize) -> usize {
-        self.alone.partition_point(|alone| *alone < message)
+        self.messages.partition_point(|alone| *alone < message)
     }
 }
 

@@ -26,8 +26,6 @@ pub(crate) struct View {
     /// Masks and cuts, in order: the results, of those that are cut how, and the digest of all up to each.
     pub forms: Vec<(u32, Option<Clip>, u64)>,
     pub alone: Alone,
-    /// Whether messages were dropped from the history since it was made.
-    is_rewound: bool,
     /// No earlier message has other masks or cuts since.
     pub touched: usize,
     /// Whether no message was appended since.
@@ -140,7 +138,7 @@ impl Session {
         let mut layout = Layout { hidden, summary, ..Layout::whole(messages) };
         layout.keep_reasoning_of(&self.view.layout);
         let (mut place, places_before) = (layout.first_change(&self.view.layout, changed), self.view.layout.len());
-        let is_edited = core::mem::take(&mut self.view.is_rewound) || place < places_before;
+        let is_edited = core::mem::take(&mut self.view.alone.is_rewound) || place < places_before;
         let from = self.reasoning_from(&layout, is_edited);
         if from != layout.reasoning_from {
             layout.drop_reasoning(&self.log.outline, from);
@@ -168,7 +166,7 @@ impl Session {
         let view = &mut self.view;
         view.forms.truncate(view.forms_before(results));
         view.alone.truncate(messages);
-        (view.is_current, view.is_rewound) = (false, true);
+        view.is_current = false;
         if view.layout.messages > messages {
             let before = view.layout.clone();
             view.layout.truncate(messages);
