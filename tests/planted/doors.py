@@ -170,8 +170,8 @@ def _proxy(api: Api, name: str, options: Body, answer: Upstream) -> Iterator[Vie
             return wire.body
 
         def counted() -> int:
-            newest, *_ = json.loads(ask(proxy.url, "GET", "/recede/stats").body)["conversations"]
-            return int(newest["reasoning_dropped"])
+            told = json.loads(ask(proxy.url, "GET", "/recede/stats").body)["conversations"]  # the newest comes first
+            return sum(one["reasoning_dropped"] for one in told[:1])
 
         yield Counting(view, counted)
 
