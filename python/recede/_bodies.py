@@ -58,6 +58,8 @@ def dumps(value: Any, default: Any = None) -> str:
 
 
 _REFUSAL = "bound to a different conversation"
+MOST_REFUSALS = 2
+"""Refusals of reasoning in a conversation; from then on none is sent."""
 SENT_AGAIN = "the provider has refused reasoning, so the request is sent again without it: {}"
 
 

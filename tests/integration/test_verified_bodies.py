@@ -294,15 +294,18 @@ ALL_DOORS = [
 ]
 
 
+def played(door: str, way: Callable[[Loop, int], None], folder: Path) -> Loop:
+    """Play a conversation through a door, which is closed then."""
+    with contextlib.closing(Loop(DOORS[door], folder)) as loop:
+        for number in range(40):
+            way(loop, number)
+        loop.request()
+        return loop
+
+
 @pytest.mark.parametrize(("door", "way"), ALL_DOORS)
 def test_request_that_verifies_is_taken_whatever_came_before(door: str, way: str, tmp_path: Path) -> None:
-    loop = Loop(DOORS[door], tmp_path)
-    try:
-        for number in range(40):
-            WAYS[way](loop, number)
-        loop.request()
-    finally:
-        loop.close()
+    loop = played(door, WAYS[way], tmp_path)
     assert max(loop.kept[20:]) >= 4, loop.kept
     assert loop.wire.refused <= REFUSED.get(way, 0) * (door != "RequestMasker"), loop.wire.refused
 
@@ -338,13 +341,7 @@ REFUSALS = {one.__name__: one for one in (edited_by_the_agent, of_an_alias)}
 @pytest.mark.parametrize("way", REFUSALS)
 @pytest.mark.parametrize("door", RETRYING)
 def test_refused_reasoning_is_left_out_and_the_request_sent_again(door: str, way: str, tmp_path: Path) -> None:
-    loop = Loop(DOORS[door], tmp_path)
-    try:
-        for number in range(40):
-            REFUSALS[way](loop, number)
-        loop.request()
-    finally:
-        loop.close()
+    loop = played(door, REFUSALS[way], tmp_path)
     assert loop.wire.refused == (2 if way == "edited_by_the_agent" else 1), (loop.wire.refused, loop.kept)
     is_over = way == "edited_by_the_agent"  # from the second refusal on nothing signed is sent
     assert (max(loop.kept[24:]) == 0) == is_over, loop.kept
@@ -374,8 +371,7 @@ def of_reduce(turns: int) -> list[int]:
 @pytest.mark.parametrize("fault", [asking_for_refusals, with_another_fault])
 @pytest.mark.parametrize("door", RETRYING)
 def test_refusal_that_is_no_business_of_ours_is_passed_on(door: str, fault: Any, tmp_path: Path) -> None:
-    loop = Loop(DOORS[door], tmp_path)
-    try:
+    with contextlib.closing(Loop(DOORS[door], tmp_path)) as loop:
         for number in range(4):
             loop.turn(number)
         fault(loop)
@@ -385,8 +381,6 @@ def test_refusal_that_is_no_business_of_ours_is_passed_on(door: str, fault: Any,
         with contextlib.suppress(anthropic.BadRequestError):
             loop.send({**loop.around, "messages": loop.history}, {"anthropic-beta": CONTROLS})
         assert (loop.wire.asked, loop.wire.refused) == (before + 1, 1)
-    finally:
-        loop.close()
 
 
 def test_refusal_that_the_proxy_passes_on_has_all_of_its_bytes(tmp_path: Path) -> None:

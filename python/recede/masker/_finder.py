@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from recede import _engine
+from recede._bodies import MOST_REFUSALS
 from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
 from recede.providers import checked_provider, with_rule
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("recede")
-
-_MOST_REFUSALS = 2  # of reasoning, in a conversation
 
 
 class MaskerStats(NamedTuple):
@@ -223,12 +222,12 @@ class ConversationFinder(Generic[_M]):
         Returns whether there may be something to leave out.
         """
         conversation = self._synced(messages)
-        if conversation.refusals == _MOST_REFUSALS:
+        if conversation.refusals == MOST_REFUSALS:
             return False
         provider = checked_provider("provider", conversation.options.get("provider", "auto"))
         conversation = self._synced(messages, provider._replace(verifies_reasoning=True))
         conversation.refusals += 1
-        conversation.session.leave_out_reasoning(conversation.refusals == _MOST_REFUSALS)
+        conversation.session.leave_out_reasoning(conversation.refusals == MOST_REFUSALS)
         return True
 
     def _has(self, conversation: KnownConversation, messages: list[_M]) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._agents import USER_TOOLS, Agent, agent_named
-from recede._bodies import CONTINUED, asks_for_refusals, history_of, kept_words, loads
+from recede._bodies import CONTINUED, MOST_REFUSALS, asks_for_refusals, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._usage import LoggedUsage, shows_cache, usage_of
@@ -46,7 +46,6 @@ _SIGNED_WORDS = (
     "requests with a signature of AWS are sent as they are, since it is one of the body: use an API key of Bedrock, or "
     "recede.wrap"
 )
-_MOST_REFUSALS = 2  # of reasoning, in a conversation; from then on none is sent
 _NO_DOOR = Door()
 _OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
 
@@ -289,7 +288,7 @@ class RequestMasker:
         )
         if keys:
             # What was refused, or often enough, has no reasoning; what a door retries may have been sent raw.
-            is_bare = door.was_refused or known.refusals >= _MOST_REFUSALS
+            is_bare = door.was_refused or known.refusals >= MOST_REFUSALS
             noted = [] if is_bare else zip(points, known.views, strict=True)
             request.judge_by([(end, [*views]) for (end, _), views in noted if views or door.retries])
         whose_window = {**self._options, "provider": provider} if cache.is_found else self._options
