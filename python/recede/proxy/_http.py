@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import aiohttp
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict, CIMultiDictProxy
+
+from recede._bodies import SENT_AGAIN, refuses_reasoning
+from recede.proxy._answers import text_of
+from recede.proxy._masked import MaskedRequest
 
 _log = logging.getLogger("recede.proxy")
 _of_aiohttp = logging.getLogger("recede.proxy.aiohttp")
@@ -115,10 +120,41 @@ async def body_of(request: web.BaseRequest, max_bytes: int) -> bytes | None:
     return b"".join(pieces)
 
 
+Send = Callable[..., AbstractAsyncContextManager[aiohttp.ClientResponse]]
+
+
+@asynccontextmanager
+async def answering(
+    send: Send, headers: CIMultiDict[str], body: Any, mask_again: Callable[[], MaskedRequest] | None
+) -> AsyncIterator[tuple[aiohttp.ClientResponse, AsyncIterator[bytes], MaskedRequest | None]]:
+    """Send a request, and once more without its reasoning if the answer refuses that.
+
+    `mask_again` masks it so; None: the first answer stands. Yields the answer, the pieces of its body, and how the
+    request was masked the second time.
+    """
+    async with send(headers=headers, data=body) as answer:
+        pieces: AsyncIterator[bytes] = answer.content.iter_any()
+        again: MaskedRequest | None = None
+        if mask_again is not None and answer.status == 400:
+            begun, pieces = await _begun_of(pieces)
+            said = text_of(begun, answer.headers.get("Content-Encoding", ""))
+            again = await asyncio.to_thread(mask_again) if refuses_reasoning(400, said) else None
+        if again is None or again.body == body:
+            del body, mask_again  # an answer may take minutes
+            yield answer, pieces, None
+            return
+    _log.warning("%s", SENT_AGAIN.format(said))
+    headers.popall("Content-Encoding", None)
+    data, again = again.body, again._replace(body=b"", asked=None)
+    async with send(headers=headers, data=data) as answer:
+        del body, data, mask_again
+        yield answer, answer.content.iter_any(), again
+
+
 _MOST_BEGUN_BYTES = 1 << 16
 
 
-async def begun_of(pieces: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes]]:
+async def _begun_of(pieces: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes]]:
     """Read the beginning of an answer; also return all of it."""
     begun: list[bytes] = []
     async for piece in pieces:

@@ -9,20 +9,14 @@ import os
 import re
 import struct
 import threading
-import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from recede._errors import StoreError
-from recede._files import identity, write_whole
 from recede._forks import lock_of
 from recede.providers import Provider
-
-try:
-    import fcntl
-except ImportError:  # no such locks: one process a file
-    fcntl = None  # type: ignore[assignment]
+from recede.proxy._shared_file import SharedFile
 
 _log = logging.getLogger("recede")
 
@@ -43,7 +37,6 @@ _MAX_VIEWS = 4  # of one request; if they differ, no other can agree with all
 _LEAST_WASTE = 4_096  # records of a file that are replaced before it is written again
 # In the place of the messages: a record that the cache has served a request, and that its reasoning was refused.
 _SERVED, _REFUSED = 1 << 31, 1 << 30
-_LOCK_SECONDS = 0.2  # a request takes microseconds under the lock, unless the process was stopped there
 
 Views = tuple[tuple[int, int], ...]
 """Of each view of a request the digest of what it showed otherwise, and the first message with signed reasoning."""
@@ -62,7 +55,7 @@ class _Pause(NamedTuple):
     provider: int  # its number; 0 if it is not known
 
 
-def _key_of(what: int, point: tuple[int, bytes]) -> bytes:
+def _key_of(point: tuple[int, bytes], what: int = 0) -> bytes:
     messages, key = point
     return key + (messages | what).to_bytes(4, "little")
 
@@ -136,7 +129,7 @@ class ColdRequests:
         """
         if not points:
             return []
-        keys = [key + messages.to_bytes(4, "little") for messages, key in points]
+        keys = list(map(_key_of, points))
         with self._lock, self._shared():
             known = [self._entries.get(key) for key in keys]
             *earlier, newest = known
@@ -156,17 +149,17 @@ class ColdRequests:
     def note_served(self, point: tuple[int, bytes], now: float) -> None:
         """Note that a request without cache marks was served from a cache, so that its conversation has one."""
         with self._lock, self._shared():
-            self._note(_key_of(_SERVED, point), int(now * 1_000) << 1, 0)
+            self._note(_key_of(point, _SERVED), int(now * 1_000) << 1, 0)
 
     def note_refused(self, point: tuple[int, bytes], now: float) -> None:
         """Note that a provider has refused the reasoning of a request."""
         with self._lock, self._shared():
-            self._note(_key_of(_REFUSED, point), int(now * 1_000) << 1, 0)
+            self._note(_key_of(point, _REFUSED), int(now * 1_000) << 1, 0)
 
     def was_served(self, points: Sequence[tuple[int, bytes]]) -> bool:
         """Whether an earlier request of these was; the newest is left out, since it may be sent again."""
         with self._lock, self._shared():
-            return any(_key_of(_SERVED, point) in self._entries for point in points[:-1])
+            return any(_key_of(point, _SERVED) in self._entries for point in points[:-1])
 
     def look_up(self, points: Sequence[tuple[int, bytes]], keys: Sequence[bytes] = ()) -> Known:
         """Find with which provider the requests of a history were noted, and what their views showed.
@@ -180,14 +173,14 @@ class ColdRequests:
             reasoning was refused, if there are keys.
         """
         with self._lock, self._shared():
-            entries = (self._entries.get(key + end.to_bytes(4, "little")) for end, key in reversed(points[1:]))
+            entries = (self._entries.get(_key_of(point)) for point in reversed(points[1:]))
             numbers = (entry.provider for entry in entries if entry is not None)
             provider = next((self._providers[number] for number in numbers if number in self._providers), None)
             found = [self._views.get(key, ()) for key in keys]
             for key, views in zip(keys, found, strict=True):
                 if views:
                     self._views[key] = self._views.pop(key)
-            refusals = sum(_key_of(_REFUSED, point) in self._entries for point in points) if keys else 0
+            refusals = sum(_key_of(point, _REFUSED) in self._entries for point in points) if keys else 0
         return Known(provider, found, refusals)
 
     def note_view(self, key: bytes, digest: int, reasoning_from: int) -> None:
@@ -288,7 +281,7 @@ class ColdRequests:
     def _take_over(self, file: SharedFile, new: bytes) -> None:
         """Take the pauses of a file of format 1, and write it again in this one."""
         for key, messages, value in _RECORD_1.iter_unpack(new[: len(new) - len(new) % _RECORD_1.size]):
-            self._set(key + messages.to_bytes(4, "little"), _Pause(value, 0))
+            self._set(_key_of((messages, key)), _Pause(value, 0))
         file.replace(self._written())
 
     def _write(self, file: SharedFile) -> None:
@@ -345,85 +338,3 @@ def _provider_in(written: bytes) -> Provider | None:
         return Provider(**json.loads(written))
     except (ValueError, TypeError):
         return None
-
-
-class SharedFile:
-    """A file that several processes append to, for its owner alone; it is made if it is missing.
-
-    Under its lock each is given what the others have written: `take` gets this file, what is new, and whether that is
-    all of it: it is another file than before, or was cut. A StoreError where it cannot be opened.
-    """
-
-    def __init__(self, path: str, take: Callable[[SharedFile, bytes, bool], None]) -> None:
-        self.path = path
-        self.size = 0  # bytes that are read
-        self._take = take
-        self._file = -1  # while it is locked
-        self._identity: tuple[int, int] | None = None
-        try:
-            with self.locked():
-                pass
-        except StoreError:
-            raise
-        except OSError as error:
-            raise StoreError("io", path=path, what="open", errno=error.errno, said=error.strerror) from None
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock it, and read what is new; an OSError where another process keeps it locked."""
-        while True:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
-            try:
-                _lock_file(self._file)
-                if identity(self._file) != identity(self.path):
-                    continue  # replaced or deleted: the lock is one of the old file
-                size = os.fstat(self._file).st_size
-                is_whole = identity(self._file) != self._identity or size < self.size
-                start, self.size, self._identity = 0 if is_whole else self.size, size, None
-                self._take(self, self._read(size - start, start), start == 0)
-                if identity(self._file) != identity(self.path):
-                    continue  # it was written again, in another format
-                self._identity = identity(self._file)
-                yield
-                return
-            finally:
-                if fcntl is not None:
-                    fcntl.flock(self._file, fcntl.LOCK_UN)  # a child that was forked meanwhile has it, too
-                os.close(self._file)
-
-    def _read(self, size: int, start: int) -> bytes:
-        """Read as many of these bytes as there are."""
-        os.lseek(self._file, start, os.SEEK_SET)  # appends are at the end wherever this is
-        pieces = []
-        while size > 0 and (piece := os.read(self._file, size)):
-            pieces.append(piece)
-            size -= len(piece)
-        return b"".join(pieces)
-
-    def append(self, data: bytes) -> None:
-        """Append to it while it is locked; on a full disk nothing is appended."""
-        if os.write(self._file, data) < len(data):
-            self.cut(0)
-            raise OSError(28, "no space left on the device")
-        self.size += len(data)
-
-    def cut(self, count: int) -> None:
-        """Cut off the last of the bytes that are read."""
-        self.size -= count
-        os.ftruncate(self._file, self.size)
-
-    def replace(self, pieces: list[bytes]) -> None:
-        """Write it again while it is locked."""
-        write_whole(self.path, pieces)
-        self._identity, self.size = identity(self.path), sum(map(len, pieces))
-
-
-def _lock_file(file: int) -> None:
-    until = time.monotonic() + _LOCK_SECONDS
-    while fcntl is not None:
-        try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > until:
-                raise OSError(error.errno, "another process has locked it") from None
-            time.sleep(0.001)

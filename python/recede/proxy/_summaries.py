@@ -19,7 +19,7 @@ from recede._engine import wait_after
 from recede._errors import StoreError
 from recede._forks import lock_of
 from recede._summarizer import LastUsed
-from recede.proxy._ledger import SharedFile
+from recede.proxy._shared_file import SharedFile
 from recede.reduction._policy import SUMMARY_CHARS
 
 _MAX_BYTES = 48 << 20

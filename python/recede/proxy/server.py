@@ -19,10 +19,9 @@ from aiohttp.http import HttpProcessingError
 from yarl import URL
 
 from recede._agents import Agent
-from recede._bodies import SENT_AGAIN, refuses_reasoning
 from recede._hosts import host_row
-from recede.proxy._answers import AnswerReader, text_of
-from recede.proxy._http import Answer, Request, Server, begun_of, body_of, error_of, passed_on
+from recede.proxy._answers import AnswerReader
+from recede.proxy._http import Answer, Request, Server, answering, body_of, error_of, passed_on
 from recede.proxy._keys import RefusedError, refused_key, refused_model
 from recede.proxy._masked import Door, MaskedRequest
 from recede.proxy._masker import MAX_BODY_BYTES, RequestMasker
@@ -253,7 +252,6 @@ class Proxy:
         self, request: web.BaseRequest, path: str, target: Target, route: Route | None
     ) -> web.StreamResponse:
         assert self._session is not None
-        provider, url = target.provider, target.url
         began = time.monotonic()
         headers = passed_on(request.headers, _NOT_SENT)
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
@@ -264,10 +262,10 @@ class Proxy:
         if route is not None:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
-                return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
+                return error_of(target.provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
             check = partial(self._check_model, target, path) if target.is_usual else None
             headers_given, door = tuple(request.headers.items()), Door(observes=self.totals.is_observing, retries=True)
-            mask = partial(self._masker._mask_on, route, path, headers_given, given, url, check)
+            mask = partial(self._masker._mask_on, route, path, headers_given, given, target.url, check)
             # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
             is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
             masked = await asyncio.to_thread(mask, door=door) if is_long else mask(door=door)
@@ -293,26 +291,14 @@ class Proxy:
             URL(target.url_of(path), encoded=True),
             skip_auto_headers=_ADDED,
             allow_redirects=False,
-            proxy=self._proxies.get(url),
+            proxy=self._proxies.get(target.url),
         )
         try:
-            async with contextlib.AsyncExitStack() as sent:
-                found = await sent.enter_async_context(send(headers=headers, data=body))
-                pieces: AsyncIterator[bytes] = found.content.iter_any()
-                if mask_again is not None and found.status == 400:
-                    begun, pieces = await begun_of(pieces)
-                    said = text_of(begun, found.headers.get("Content-Encoding", ""))
-                    mended = await asyncio.to_thread(mask_again) if refuses_reasoning(400, said) else None
-                    if mended is not None and mended.body != body:
-                        _log.warning("%s", SENT_AGAIN.format(said))
-                        self.totals.refusals += 1
-                        masked, is_masked = mended._replace(body=b"", asked=None), True
-                        headers.popall("Content-Encoding", None)
-                        await sent.aclose()
-                        found = await sent.enter_async_context(send(headers=headers, data=mended.body))
-                        pieces = found.content.iter_any()
-                    del mended
+            async with answering(send, headers, body, mask_again) as (found, pieces, again):
                 del body, mask_again
+                if again is not None:
+                    self.totals.refusals += 1
+                    masked, is_masked = again, True
                 status = found.status
                 head = passed_on(found.headers)
                 if is_masked:
@@ -327,17 +313,14 @@ class Proxy:
                     await answer.write(piece)
                 await answer.write_eof()
                 is_whole = True
-        except (aiohttp.ClientConnectionResetError, ConnectionResetError) as error:
-            if answer is not None and answer.prepared:
-                return self._break(request, answer, path, status, "the client has gone")
-            return self._unreachable(target, path, error)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
-            fault = request.content.exception()
-            if isinstance(fault, HttpProcessingError):  # of the client: its body is no body
+            fault, is_gone = request.content.exception(), isinstance(error, ConnectionResetError)
+            if isinstance(fault, HttpProcessingError) and not is_gone:  # of the client: its body is no body
                 raise fault from None
-            if answer is not None and answer.prepared:
-                return self._break(request, answer, path, status, f"the answer broke off: {type(error).__name__}")
-            return self._unreachable(target, path, error)
+            if answer is None or not answer.prepared:
+                return self._unreachable(target, path, error)
+            why = "the client has gone" if is_gone else f"the answer broke off: {type(error).__name__}"
+            return self._break(request, answer, path, status, why)
         finally:
             if reader is not None:
                 reader.end()
