@@ -85,6 +85,21 @@ def test_other_tools_in_the_middle_keep_the_notes(at: int) -> None:
     assert max(played(door, turns).sent) > 1
 
 
+NO_JSON = {"nan": float("nan"), "infinity": float("inf"), "surrogate": "\ud800", "object": {1: object()}}
+
+
+@pytest.mark.parametrize("value", NO_JSON.values(), ids=NO_JSON)
+def test_tools_that_json_does_not_have_are_compared_too(value: Any) -> None:
+    masker, turns = masker_of(), conversation("anthropic", [200] * 30)
+
+    def door(number: int) -> View:
+        tools = [{"name": "run" if number < 20 else "other", "default": value}]
+        return lambda history: masker.view(history, request={"model": VERIFYING, "tools": tools})
+
+    account = played(door, turns)
+    assert account.sent[18] > 0 == account.sent[20], account.sent
+
+
 def test_figures_and_places_are_no_requests() -> None:
     turns, masker, plain = conversation("anthropic", [200] * 40), masker_of(), masker_of()
 

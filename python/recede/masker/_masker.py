@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
 from recede._bodies import SENT_AGAIN, asks_for_refusals
-from recede._errors import no_such, without_text
+from recede._errors import TranscriptError, no_such, without_text
 from recede._off import is_off
 from recede._steps import drive, drive_async
 from recede._summarizer import Asking, Steps
@@ -49,7 +49,11 @@ _OWN = dict.fromkeys(("adapter", "recall", "on_move", "summarizer", "most", "max
 def _said_around(request: Mapping[str, Any]) -> bytes:
     """Return a key of system prompt and tools, as a provider compares them that verifies reasoning."""
     around = {name: request[name] for name in ("system", "tools") if request.get(name) is not None}
-    return _engine.engine.said_around(json.dumps({**around, "messages": []}, default=str).encode())
+    written = json.dumps({**around, "messages": []}, default=str).encode()
+    try:
+        return _engine.engine.said_around(written)
+    except TranscriptError:  # it has NaN, or is very deep: compared as it is written
+        return written
 
 
 def _masks(conversation: KnownConversation) -> Masks:
