@@ -291,7 +291,7 @@ DAMAGED: dict[str, tuple[bytes, set[int], int]] = {
         set(),
         4,
     ),
-    "NaN": (lines(CODEX[0]) + b'{"type": NaN}\n' + lines(*CODEX[1:]), set(), 2),
+    "no number": (lines(CODEX[0]) + b'{"type": 1e}\n' + lines(*CODEX[1:]), set(), 2),
     "utf-8": (lines(*CODEX[:2]) + b'{"type": "\xff"}\n' + lines(*CODEX[2:]), set(), 3),
     "glued and cut": (lines(*CODEX)[:-1] + b'{"type": "\n', set(), 7),
     "glued utf-8": (lines(*CODEX) + b'{}{"type": "\xff"}\n', set(), 8),

@@ -249,6 +249,35 @@ def test_glued_records_are_both_read() -> None:
     assert transcripts.read(lines(*CHAT).replace(b"\n", b"")).messages == CHAT
 
 
+ALMOST = {
+    "bad escape": (r'"output": "a \***@***.*** b"', r"a \***@***.*** b"),
+    "hex escape": (r'"output": "a\x1b[0m\u12 b\\"', "a\\x1b[0m\\u12 b\\"),
+    "raw tab": ('"output": "a\tb\x1b"', "a\tb\x1b"),
+    "NaN": ('"output": "a b", "seconds": NaN', "a b"),
+    "infinity": ('"output": "a b", "seconds": -Infinity', "a b"),
+}
+
+
+@pytest.mark.parametrize("name", ALMOST)
+def test_a_line_that_is_almost_json_is_read_and_named(name: str, tmp_path: Path) -> None:
+    written, said = ALMOST[name]
+    whole = lines(*CODEX)
+    data = whole.replace(b'"output": "a b"', written.encode())
+    assert data != whole
+    transcript = transcripts.read(data)
+    expected = [dict(one) for one in transcripts.read(whole).messages]
+    expected[3]["output"] = said
+    if "seconds" in written:
+        expected[3]["seconds"] = None
+    assert transcript.messages == expected
+    assert transcript.warnings == ("line that is almost JSON read, with its bad escapes and numbers mended: line 6",)
+    assert transcript.skipped_lines == 0
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(dumps({"role": "user", "content": "Go."}) + b"\n" + rb'{"role": "user", "content": "\*"}')
+    reduced = subprocess.run([sys.executable, "-m", "recede", "reduce", path], capture_output=True, check=True)
+    assert [json.loads(line)["content"] for line in reduced.stdout.splitlines()] == ["Go.", r"\*"]
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_damaged_is_named(name: str) -> None:
     data, message = BAD[name]

@@ -182,10 +182,10 @@ def _own_lines(name: str, source: str | bytes, most: int) -> InputHistory:
             texts.append(opened.text.removesuffix(b"\n"))
             numbers.append(line)
             messages.append(message)
-        skipped = len(opened.skipped)
+        skipped, is_mended = len(opened.skipped), bool(opened.mended)
         warnings = notes_of_lines(opened)
     data = b"\n".join([*texts, b""])
-    if not skipped:
+    if not skipped and not is_mended:
         data = source if isinstance(source, bytes) else read_bytes(source, most)
     unread, said = _understood(messages)
     array = b"[\n" + b",\n".join(texts) + b"\n]"

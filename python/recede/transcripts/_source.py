@@ -44,6 +44,20 @@ def _refuse(constant: str) -> NoReturn:
 
 
 decoder = json.JSONDecoder(parse_constant=_refuse)
+# Takes what is almost JSON: control characters in strings, and numbers that are none, as null.
+_LENIENT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
+
+
+def _mended(line: bytes) -> Any:
+    """The value of a line that is almost JSON; None if it is damaged in another way."""
+    if b"\0" in line:  # a file system that lost power, not a writer
+        return None
+    try:
+        text = _ESCAPE.sub(lambda found: found[0] if len(found[0]) > 1 else "\\\\", line.decode())
+        return _LENIENT.decode(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def opening_of(line: bytes) -> bytes:
@@ -161,6 +175,7 @@ class Source:
         self._max_line_bytes = max_line_bytes
         self.skipped: list[TranscriptError] = []  # one for each line of which something was skipped so far
         self.glued: list[int] = []  # the lines with several values so far
+        self.mended: list[int] = []  # those that are almost JSON
         self.ends_early = False  # whether the last of the skipped lines is the last one, without a line end
         self.text = b""  # of the record that was read last
         self._openings: set[bytes] = set()
@@ -257,17 +272,21 @@ class Source:
                 return piece if len(pieces) == 1 else b"".join(pieces)
 
     def _of_line(self, line: _Line) -> Iterator[Record]:
+        text = line.text
         try:
-            value = _loads(line.text)
+            value = _loads(text)
         except (ValueError, RecursionError) as error:
-            yield from self._of_damaged(line, error)
-            return
+            if not isinstance(value := _mended(text), dict):
+                yield from self._of_damaged(line, error)
+                return
+            self.mended.append(line.number)
+            text = json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
         if not isinstance(value, dict):
             self._skip(TranscriptError("message", source=self.name, line=line.number, offset=0), line)
             return
         if len(self._openings) < _MOST_OPENINGS:
-            self._openings.add(opening_of(line.text))
-        self.text = line.text
+            self._openings.add(opening_of(text))
+        self.text = text
         yield Record(value, line.number)
 
     def _of_damaged(self, line: _Line, error: Exception) -> Iterator[Record]:

@@ -122,10 +122,12 @@ def seen_in(values: Iterable[Any], *, is_lines: bool) -> str:
 
 
 def notes_of_lines(source: Source) -> tuple[str, ...]:
-    """The warnings about lines with several records, and about damaged ones."""
+    """The warnings about lines with several records, about what is almost JSON, and about damaged ones."""
     notes = Draft()
     for line in source.glued:
         notes.note("several records on one line, all read", line)
+    for line in source.mended:
+        notes.note("line that is almost JSON read, with its bad escapes and numbers mended", line)
     for error in source.skipped[: len(source.skipped) - source.ends_early]:
         notes.note(
             f"{'line without a history' if error.kind == 'history' else 'damaged line'} skipped", error.line or 0
