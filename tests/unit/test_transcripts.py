@@ -59,7 +59,7 @@ from transcript_files import (
 
 import recede
 from recede import transcripts
-from recede.transcripts import _source
+from recede.transcripts import _formats, _source
 from support import assistant, dumps, mask, user
 
 every_file = pytest.mark.parametrize("name", FILES)
@@ -121,6 +121,38 @@ def test_a_file_without_a_history_is_an_empty_one() -> None:
     assert (transcript.messages, transcript.records) == ([], 0)
     assert transcript.warnings == ("the file contains no history",)
     assert transcripts.read(b"[]").messages == []
+
+
+IN_LINES = {
+    name: (format, data)
+    for name, (format, data, *_) in {**FILES, **AGENTS}.items()
+    if format in {one.name for one in _formats.LINES} - {"json_lines"}
+    and all(line.startswith(b"{") for line in data.splitlines())
+}
+OTHERS = {
+    "a message": {"role": "user", "content": "The prompt of the harness."},
+    "an event": {"level": "info", "event": "start", "pid": 7},
+    "a body": {"model": "m", "messages": []},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("name", IN_LINES)
+def test_one_line_of_another_program_hides_no_result(name: str, other: str) -> None:
+    format, data = IN_LINES[name]
+    results = [observations(one.messages) for one in transcripts.read_all(data)]
+    found = transcripts.read_all(lines(OTHERS[other]) + data)
+    assert (found[0].format, [observations(one.messages) for one in found]) == (format, results)
+
+
+@pytest.mark.parametrize("name", IN_LINES)
+def test_records_in_an_envelope_are_read_like_those_without(name: str) -> None:
+    format, data = IN_LINES[name]
+    records = [json.loads(line) for line in data.splitlines()]
+    for held in (records, [json.dumps(record) for record in records]):
+        found = transcripts.read_all(lines(*({"at": 5, "stream": "stdout", "line": one} for one in held)))
+        assert found == transcripts.read_all(data)
+        assert found[0].format == format
 
 
 def test_every_format_has_an_example_here() -> None:

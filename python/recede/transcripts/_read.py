@@ -1,4 +1,4 @@
-"""Reading: the formats in the order of detection; detect that of a file, read its histories, check their shape."""
+"""Reading: detect the format of a file, read its histories, check their shape."""
 
 from __future__ import annotations
 
@@ -6,99 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from recede._errors import TranscriptError
 from recede._report import Reduction
 from recede.reduction._unrecognized import unrecognized
-from recede.transcripts import (
-    _claude_code,
-    _cline,
-    _codex,
-    _datasets,
-    _evaluations,
-    _event_streams,
-    _gemini,
-    _langsmith,
-    _opencode,
-    _openhands,
-    _pi,
-    _trajectories,
-)
 from recede.transcripts._draft import Draft, parsed
+from recede.transcripts._formats import FORMATS, DocumentFormat, document_of, name_of, recognized
 from recede.transcripts._requests import Branch, path_of
 from recede.transcripts._source import FACTS, MAX_BYTES, Input, Record, Source, omit_texts, open_source
-from recede.transcripts._spans import OPENINFERENCE, OTEL
 from recede.transcripts._transcript import Transcript
-from recede.transcripts._unread import Unread, notes_of_lines, seen_in, unread_in
-
-
-class LineFormat(NamedTuple):
-    """A format with one record per line."""
-
-    name: str
-    recognizes: Callable[[dict[str, Any]], bool]
-    read: Callable[[Iterable[Record]], Iterator[Draft]]
-    # The fields that lead to the part of a record whose texts its messages have unchanged; None: none is.
-    texts_at: tuple[str, ...] | None = None
-
-
-class DocumentFormat(NamedTuple):
-    """A format that is one JSON value with histories; a file may also have one such value per line."""
-
-    name: str
-    recognizes: Callable[[Any], bool]
-    read: Callable[[Any], Iterator[Draft]]
-
-
-LINES = (
-    LineFormat("codex", _codex.recognizes, _codex.read, ("payload",)),
-    LineFormat("gemini", _gemini.recognizes_line, _gemini.read_lines),
-    LineFormat("qwen_code", _pi.is_qwen_code, _pi.read_qwen_code),
-    LineFormat("copilot", _event_streams.is_copilot, _event_streams.read_copilot),
-    LineFormat("gemini_stream", _event_streams.is_gemini_stream, _event_streams.read_gemini_stream),
-    LineFormat("codex_exec", _event_streams.is_codex_exec, _event_streams.read_codex_exec),
-    LineFormat("managed_agents", _event_streams.is_managed, _event_streams.read_managed),
-    LineFormat("claude_code", _claude_code.recognizes, _claude_code.read, ("message", "content")),
-    LineFormat("pi", _pi.recognizes, _pi.read, ("message", "content")),
-    LineFormat("turns", _trajectories.is_turn, _trajectories.read_turn_lines),
-    LineFormat("openhands_v1", _openhands.recognizes_v1_line, _openhands.read_v1_lines),
-    LineFormat("langsmith", _langsmith.recognizes_line, _langsmith.read_lines),
-    LineFormat("openinference", OPENINFERENCE.recognizes_line, OPENINFERENCE.read_lines),
-    LineFormat("otel", OTEL.recognizes_line, OTEL.read_lines),
-    LineFormat("json_lines", _datasets.is_message, _datasets.read_message_lines, ()),
-)
-DOCUMENTS = (
-    DocumentFormat("inspect", _evaluations.is_inspect, _evaluations.read_inspect),
-    DocumentFormat("atif", _trajectories.is_atif, _trajectories.read_atif),
-    DocumentFormat("opencode", _opencode.recognizes, _opencode.read),
-    DocumentFormat("cline", _cline.recognizes, _cline.read),
-    DocumentFormat("amp", _cline.is_amp, _cline.read_amp),
-    DocumentFormat("claude_code", _claude_code.is_list, _claude_code.read_list),
-    DocumentFormat("pydantic_ai", _trajectories.is_pydantic_ai, _trajectories.read_pydantic_ai),
-    DocumentFormat("gemini", _gemini.recognizes, _gemini.read),
-    DocumentFormat("swe_agent", _trajectories.is_swe_agent, _trajectories.read_swe_agent),
-    DocumentFormat("turns", _trajectories.is_turns, _trajectories.read_turns),
-    DocumentFormat("openhands", _openhands.recognizes, _openhands.read),
-    DocumentFormat("tau_bench", _evaluations.is_tau_bench, _evaluations.read_tau_bench),
-    DocumentFormat("mini_swe", _trajectories.is_mini, _trajectories.read_mini),
-    DocumentFormat("openhands_v1", _openhands.recognizes_v1, _openhands.read_v1),
-    DocumentFormat("langsmith", _langsmith.recognizes, _langsmith.read),
-    DocumentFormat("openinference", OPENINFERENCE.recognizes, OPENINFERENCE.read),
-    DocumentFormat("otel", OTEL.recognizes, OTEL.read),
-    DocumentFormat("nebius", _datasets.is_nebius, _datasets.read_nebius),
-    DocumentFormat("sharegpt", _datasets.is_sharegpt, _datasets.read_sharegpt),
-    DocumentFormat("body", _datasets.is_body, _datasets.read_body),
-    DocumentFormat("messages", _datasets.is_messages, _datasets.read_messages),
-)
-
-
-FORMATS = tuple(sorted({"body_lines", *(format.name for format in (*LINES, *DOCUMENTS))}))
+from recede.transcripts._unread import Unread, notes_of_lines, unread_in
 
 # Formats whose messages are the caller's own: what is not understood of them is said by its name.
 _UNCHANGED = frozenset({"body", "body_lines", "codex", "json_lines", "messages"})
-# How many lines detection reads: the first ones may be program state, which does not identify the format.
-_MOST_UNKNOWN_RECORDS = 100
 
 
 def read(
@@ -235,21 +156,21 @@ def detect(
         'body'
     """
     with open_source(source, name, max_bytes, max_line_bytes) as opened:
-        kind, value, _ = _recognized(opened, None)
-        return _name(kind, value)
+        kind, value, _ = recognized(opened, None)
+        return name_of(kind, value)
 
 
 def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bool) -> tuple[str, Iterable[Draft]]:
     if path is not None:
         return _at_path(source, format, path)
-    kind, value, records = _recognized(source, format)
+    kind, value, records = recognized(source, format)
     if value is not None:
-        return _name(kind, value), kind.read(value)
+        return name_of(kind, value), kind.read(value)
     if isinstance(kind, DocumentFormat):
-        return _name(kind, value), _of_each_line(kind, records, source)
+        return name_of(kind, value), _of_each_line(kind, records, source)
     if not keep_texts and kind.texts_at is not None:
         records = map(partial(omit_texts, texts_at=kind.texts_at), records)
-    return _name(kind, value), kind.read(records)
+    return name_of(kind, value), kind.read(records)
 
 
 def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterable[Draft]]:
@@ -258,7 +179,7 @@ def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterab
 
     def kind_of(record: Record) -> tuple[DocumentFormat, Any]:
         value = _value_at(record.value, path)
-        if (document := _document(value, wanted)) is None:
+        if (document := document_of(value, wanted)) is None:
             raise TranscriptError("history", source=source.name, line=record.line or None, field=path)
         return document, value
 
@@ -277,50 +198,6 @@ def _value_at(value: Any, path: str) -> Any:
         else:
             value = value.get(name) if isinstance(value, dict) else None
     return parsed(value)
-
-
-def _name(kind: LineFormat | DocumentFormat, value: Any) -> str:
-    # One request body is a file for the reducer; one per line are many histories.
-    return "body_lines" if kind.name == "body" and value is None else kind.name
-
-
-def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[Record]]:
-    """Find the format; return it with the single value of the file or its records."""
-    if not source.has_lines:
-        value = source.document()
-        if (document := _document(value, wanted)) is None:
-            raise _unknown(source, wanted, [value])
-        return document, value, iter(())
-    records = source.records()
-    passed: list[Record] = []
-    for record in records:
-        passed.append(record)
-        value = record.value
-        for lines in LINES:
-            if wanted in (None, lines.name) and lines.recognizes(value):
-                return lines, None, chain(passed, records)
-        document = _document(value, wanted and wanted.removesuffix("_lines"))
-        if document is not None:
-            passed += [more] if (more := next(records, None)) else []
-            if len(passed) == 1 and wanted != "body_lines":
-                return document, value, iter(())
-            return document, None, chain(passed, records)
-        if len(passed) == _MOST_UNKNOWN_RECORDS:
-            break
-    raise _unknown(source, wanted, [record.value for record in passed])
-
-
-def _document(value: Any, wanted: str | None) -> DocumentFormat | None:
-    return next((one for one in DOCUMENTS if wanted in (None, one.name) and one.recognizes(value)), None)
-
-
-def _unknown(source: Source, wanted: str | None, values: list[Any]) -> TranscriptError:
-    """The error for what is of no known format, with what was seen; that of the first line if none could be read."""
-    if not values and source.skipped:
-        return source.skipped[0]
-    if wanted is not None:
-        return TranscriptError("format", source=source.name)
-    return TranscriptError("history", source=source.name, seen=seen_in(values, is_lines=source.has_lines))
 
 
 def _of_each_line(kind: DocumentFormat, records: Iterator[Record], source: Source) -> Iterator[Draft]:
