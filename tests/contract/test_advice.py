@@ -28,8 +28,8 @@ from shared_data import CORPUS, need
 import recede
 from recede import costs, transcripts
 from recede._agents import AGENTS
+from recede.cli.advice import advice
 from recede.cli.played import MASKED, summarized
-from recede.cli.screen import advice
 from recede.costs import PRESETS
 from support import turns_of
 

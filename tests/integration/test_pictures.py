@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from recede import costs
-from recede.cli.page import by_saving, page, session_rows, thinned, ticks
+from recede.cli.page import page, session_rows, thinned, ticks
 from recede.cli.played import MASKED, Session
-from recede.cli.screen import Asked, screen
+from recede.cli.record import Asked, record_of
+from recede.cli.screen import screen
 from recede.cli.tables import money
 from recede.designs import mask_observations
 
@@ -138,12 +139,17 @@ def rows_of(document: Document) -> list[str]:
 
 @pytest.mark.parametrize("is_plan", [False, True])
 def test_the_page_has_each_word_of_the_screen_and_does_not_name_itself(is_plan: bool) -> None:
-    sessions, asked = [session(history(70)), session(history(12), "other.json")], Asked(notes=3, is_plan=is_plan)
-    document = checked(page(sessions, asked))
-    lines = screen(sessions, asked._replace(names_html=False))
+    sessions, asked = (
+        [session(history(70)), session(history(12), "other.json")],
+        Asked(notes=("one", "two", "three"), is_plan=is_plan),
+    )
+    document = checked(page(record_of(sessions, asked)))
+    lines = screen(record_of(sessions, asked), names_html=False)
     shown = [word for tag, data in document.texts if tag in ("p", "td", "code", "h2") for word in data.split()]
     said = " ".join(lines).split()
-    assert sorted(said) == sorted(shown[: len(said)]) and "--html" in " ".join(screen(sessions, asked)).split()
+    assert (
+        sorted(said) == sorted(shown[: len(said)]) and "--html" in " ".join(screen(record_of(sessions, asked))).split()
+    )
     assert "--html" not in shown
     paid = [data for tag, data in document.texts if tag == "td"][: 9 if is_plan else 6]
     assert "masked when it pays" in paid and any(cell.endswith(" % less") for cell in paid), paid
@@ -153,8 +159,8 @@ def test_the_page_has_each_word_of_the_screen_and_does_not_name_itself(is_plan: 
 
 def test_growth_is_that_of_the_session_that_saves_most_and_shows_each_move() -> None:
     small, large = session(history(20), "small.json"), session(history(90, lines=200), "large.json")
-    assert [one.name for one in by_saving([small, large], Asked())] == ["large.json", "small.json"]
-    document = checked(page([small, large], Asked()))
+    assert [one.name for one in session_rows(record_of([small, large], Asked()))] == ["large.json", "small.json"]
+    document = checked(page(record_of([small, large], Asked())))
     svg = document.charts["growth"]
     raw, sent = (next(one.turns for one in large.replay.policies if one.policy == policy) for policy in ("raw", MASKED))
     counts = [0, *(turn.masked_count for turn in sent)]
@@ -172,10 +178,10 @@ def test_growth_is_that_of_the_session_that_saves_most_and_shows_each_move() -> 
 def test_each_session_is_a_row_and_of_many_the_others_are_one() -> None:
     played = session(history(20))
     sessions = [played._replace(name=f"{number}.json") for number in range(45)]
-    rows = session_rows(sessions, Asked())
+    rows = session_rows(record_of(sessions, Asked()))
     assert len(rows) == 41 and rows[-1].name == "5 others"
     assert sum(row.paid for row in rows) == pytest.approx(45 * played.cost("raw"))
-    words = rows_of(checked(page(sessions, Asked())))
+    words = rows_of(checked(page(record_of(sessions, Asked()))))
     first = words.index("0.json")
     assert words[first - 4 : first] == ["session", "paid", "masked", "quoted"]
     assert words[first + 1 : first + 4] == [money(rows[0].paid), "no less", "0.0 %"]
@@ -183,18 +189,18 @@ def test_each_session_is_a_row_and_of_many_the_others_are_one() -> None:
 
 @pytest.mark.parametrize("messages", [[], [{"role": "user", "content": "hi"}], history(1), history(4, []), history(20)])
 def test_a_picture_of_nothing_is_left_out(messages: list[Any]) -> None:
-    document = checked(page([session(messages)], Asked()))
+    document = checked(page(record_of([session(messages)], Asked())))
     assert document.charts == {} and not any(tag == "section" for tag, _ in document.elements)
 
 
 def test_hostile_names_are_words_on_the_page() -> None:
-    document = checked(page([session(history(30, HOSTILE), name) for name in HOSTILE], Asked()))
+    document = checked(page(record_of([session(history(30, HOSTILE), name) for name in HOSTILE], Asked())))
     said = " ".join(data for _, data in document.texts)
     assert "<script>alert(1)</script>" in said and "\x1b" not in said and "\u202e" not in said
 
 
 def test_thousands_of_requests_keep_the_page_small() -> None:
-    text = page([session(history(2_000, lines=2))], Asked())
+    text = page(record_of([session(history(2_000, lines=2))], Asked()))
     assert len(text) < 80_000
     checked(text)
 
@@ -254,7 +260,7 @@ def test_a_browser_draws_every_picture_and_asks_for_nothing(tmp_path: Path) -> N
         "performance.getEntriesByType('resource').length + ' loaded, ' + document.scripts.length + ' script' }</script>"
     )
     file = tmp_path / "page.html"
-    file.write_text(page(sessions, Asked()).replace("</body>", script + "</body>"), encoding="utf-8")
+    file.write_text(page(record_of(sessions, Asked())).replace("</body>", script + "</body>"), encoding="utf-8")
     dom = browse(file, "--dump-dom")
     assert '<p id="loaded">0 loaded, 1 script</p>' in dom
     assert dom.count("<polyline") == 2 and dom.count('role="img"') == 1
@@ -301,11 +307,11 @@ onload = () => {
 @pytest.mark.parametrize("width", [390, *(pytest.param(width, marks=pytest.mark.slow) for width in (360, 800, 1200))])
 def test_nothing_is_wider_than_the_screen_and_no_words_lie_on_others(width: int, tmp_path: Path) -> None:
     pages = [
-        page([session(history(50))], Asked()),
-        page([session(history(25, HOSTILE), "a/very/long/name/" * 30), session(history(30))], Asked()),
-        page([session(history(1))], Asked()),
-        page([session(history(310))], Asked(notes=3)),
-        page([session(history(60)), session(history(9))], Asked(is_plan=True)),
+        page(record_of([session(history(50))], Asked())),
+        page(record_of([session(history(25, HOSTILE), "a/very/long/name/" * 30), session(history(30))], Asked())),
+        page(record_of([session(history(1))], Asked())),
+        page(record_of([session(history(310))], Asked(notes=("one", "two", "three")))),
+        page(record_of([session(history(60)), session(history(9))], Asked(is_plan=True))),
     ]
     file = tmp_path / "frames.html"
     frames = "".join(FRAME % (width, html.escape(text)) for text in pages)
@@ -318,7 +324,7 @@ def test_nothing_is_wider_than_the_screen_and_no_words_lie_on_others(width: int,
 @browser
 def test_the_page_is_drawn_in_light_and_in_dark(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_text(page([session(history(60)), session(history(30))], Asked()), encoding="utf-8")
+    file.write_text(page(record_of([session(history(60)), session(history(30))], Asked())), encoding="utf-8")
     grounds = []
     for scheme in (1, 0):
         image = tmp_path / f"{scheme}.png"
@@ -343,6 +349,6 @@ def test_the_page_is_drawn_in_light_and_in_dark(tmp_path: Path) -> None:
 def test_the_page_prints_on_few_sheets(tmp_path: Path) -> None:
     file, paper = tmp_path / "page.html", tmp_path / "page.pdf"
     sessions = [session(history(60 + number), f"{number}.jsonl") for number in range(12)]
-    file.write_text(page(sessions, Asked()), encoding="utf-8")
+    file.write_text(page(record_of(sessions, Asked())), encoding="utf-8")
     browse(file, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
     assert 2 <= len(re.findall(rb"/Type ?/Page\b", paper.read_bytes())) <= 4

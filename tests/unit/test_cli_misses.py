@@ -13,8 +13,9 @@ from children import recede_command as run
 import recede
 from recede.cli.comparison import RECORDED, list_table, misses_text
 from recede.cli.played import STUDY, Session
+from recede.cli.record import Asked, QuotedRequest, record_of
 from recede.cli.tables import money, tenths
-from recede.costs import Quotation, WindowChoice, WindowCurve
+from recede.costs import WindowChoice, WindowCurve
 from support import ROOT, user
 
 LINE = "def total(rows: list[Row]) -> float:"
@@ -74,7 +75,7 @@ def test_an_empty_list_is_a_sentence(tmp_path: Path) -> None:
 def test_the_share_of_another_window_than_the_default_is_named_too(paths: list[Path]) -> None:
     listed = recede.costs.replay(session(90), ["break_even:window=10", "break_even:window=30"], with_misses=True)
     one = Session("one", "messages", listed, {})
-    said = misses_text([one], "break_even:window=30")
+    said = misses_text(record_of([one], Asked(window=30)), [one])
     assert re.search(
         r"quoted: 1\.1 % with the advised window of 30, as listed; 1\.1 % with a window of 10 is low", said
     )
@@ -83,7 +84,7 @@ def test_the_share_of_another_window_than_the_default_is_named_too(paths: list[P
 def test_the_list_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recede.cli.tables._UNLIMITED", 80)
     rows = [
-        (f"{number} {'a-folder/' * 9}{number}.jsonl", Quotation(30, 0, "mcp__files__read", 20, text))
+        QuotedRequest(number, f"{'a-folder/' * 9}{number}.jsonl", "mcp__files__read", 31, 20, text)
         for number, text in enumerate((LINE * 3, "short text of a result, or not so"))
     ]
     head, *lines = list_table(rows).splitlines()

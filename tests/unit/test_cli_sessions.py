@@ -16,13 +16,15 @@ from typing import Any
 import published
 import pytest
 from children import recede_command, run
+from transcript_files import claude as record_of
 from transcript_files import lines
 
 import recede
 from recede.cli.files import likeness
-from recede.cli.sessions import chosen, usual_places
+from recede.cli.sessions import chosen
 from recede.cli.tables import words_of
-from support import dumps, put, turns, user
+from recede.transcripts._places import usual_places
+from support import dumps, put, tool_result, tool_use, turns, user
 
 HISTORY = [user("Fix the test."), *turns(8, chars=500)]
 BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
@@ -160,6 +162,37 @@ def test_sessions_are_chosen_by_when_they_were_written(home: Path) -> None:
     assert sizes == {"1d": len(every) - 1, "2023-11-01": len(every), "2023-12-01": len(every) - 1}
     for wrong in ("yesterday", "7", "2026-13-01"):
         assert b"neither a date" in run("replay", "--since", wrong, code=2).stderr
+
+
+def test_since_counts_requests_by_their_time_not_by_their_file(home: Path) -> None:
+    """A file that was copied today has old requests, and a long session has requests on both sides."""
+    day = "2026-11-{:02}T10:00:00Z"
+    calls = [tool_use(str(number), name="Bash")["content"] for number in range(20)]
+    records = [record_of("user", user("Go."))]
+    for number, content in enumerate(calls):
+        usage = {"input_tokens": 100, "output_tokens": 10}
+        answer = {"id": f"m{number}", "role": "assistant", "content": content, "model": "claude-sonnet-4-5"}
+        records.append(record_of("assistant", {**answer, "usage": usage}, timestamp=day.format(number + 1)))
+        records.append(record_of("user", user([tool_result(str(number), "done")])))
+    for path in home.rglob("*.json*"):
+        path.unlink()
+    os.utime(put(home / ".claude/projects/a/one.jsonl", lines(*records)), (1.9e9, 1.9e9))
+    counts, days = {}, {}
+    for when in ("2026-11-01", "2026-11-11", "2026-12-01"):
+        done = run("replay", "--since", when, "--json").stdout
+        if when == "2026-12-01":
+            assert done == b"no request was made since then\n"
+            continue
+        report = json.loads(done)
+        counts[when], days[when] = report["total"]["requests"], report["total"]["screen"]["by_day"]
+    assert counts == {"2026-11-01": 20, "2026-11-11": 10}
+    assert [one["requests"] for one in days["2026-11-11"]] == [1] * 10
+    paid = [sum(one["paid"] for one in some) for some in days.values()]
+    assert paid[1] == pytest.approx(paid[0] / 2)
+    head, *rows, total = run("replay", "--since", "2026-11-19", "--days").stdout.decode().splitlines()
+    assert head.split() == "day requests paid masked when it pays saving".split()
+    assert [row.split()[:2] for row in rows] == [["2026-11-19", "1"], ["2026-11-20", "1"]]
+    assert total.split()[:3] == ["total", "2", "$0.0009"]
 
 
 def test_nothing_found_says_where_it_was_looked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session, have_dollars, paid_parts, unpriced_models
-from recede.cli.tables import gain, money, percent, prose, share, table, tenths, words_of
+from recede.cli.played import MASKED, Session, paid_parts
+from recede.cli.record import DayCost, QuotedRequest, Record, costs_of
+from recede.cli.tables import first_of, gain, money, percent, prose, share, table, tenths, words_of
 from recede.costs import (
     CACHES,
     PRESETS,
     SYSTEM_CHARS,
     Bill,
     PolicyCost,
-    Quotation,
     Replay,
     WindowCurve,
     cheapest_policy,
@@ -36,6 +36,10 @@ def for_people(sessions: Sequence[Session], said: list[str], elongation: float) 
     return f"{_costs_table(costs, replays)}\n{prose(lines)}\n"
 
 
+def unpriced_models(sessions: Sequence[Session]) -> str:
+    return first_of(list(dict.fromkeys(name for session in sessions for name in session.unpriced)))
+
+
 def price_line(sessions: Sequence[Session]) -> str:
     replays = [session.replay for session in sessions]
     prices = replays[0].prices
@@ -46,7 +50,7 @@ def price_line(sessions: Sequence[Session]) -> str:
     figures += f"; under {prices.min_cached_tokens:,} tokens no cache" + (f" ({known[0]})" if known else "")
     if any(replay.prices != prices for replay in replays):
         figures = "by the models of each session (recede prices)"
-    if not have_dollars(sessions):
+    if not all(session.has_dollars for session in sessions):
         figures = f"not known of {unpriced_models(sessions)}"
     used = dict.fromkeys(replay.cache for replay in replays)
     caches = ", ".join(next((name for name, cache in CACHES.items() if cache == one), one.rule) for one in used)
@@ -259,48 +263,48 @@ RECORDED = 0.042
 """The share under `MASKED` in recorded sessions of 30 results or more (`benches/misses.py --table break_even`)."""
 
 
-def listed(sessions: Sequence[Session], policy: str) -> list[tuple[str, Quotation]]:
-    """Requests that quote what a policy had hidden, in order: the number and name of the session, the oldest source."""
-    found = []
-    for number, session in enumerate(sessions, 1):
-        if session.replay.misses is not None:
-            oldest: dict[int, Quotation] = {}
-            for one in sorted(session.replay.misses.quoted, key=lambda one: one.distance):
-                oldest[one.request] = one
-            requests = sorted(session.replay.misses.by_policy[policy])
-            found += [(f"{number} {session.name}", oldest[request]) for request in requests]
-    return found
-
-
-def list_table(found: Sequence[tuple[str, Quotation]]) -> str:
+def list_table(found: Sequence[QuotedRequest]) -> str:
     """A row for each quotation; requests and results count from 1, as people do."""
     rows = [
         [
-            session,
+            f"{one.number} {one.session}",
             one.tool or "(unknown)",
-            f"{one.request + 1:,}",
-            f"{one.distance:,}",
+            f"{one.request:,}",
+            f"{one.results_ago:,}",
             one.text if len(one.text) <= _MOST_CHARS else f"{one.text[: _MOST_CHARS - 1]}…",
         ]
-        for session, one in found
+        for one in found
     ]
     return table(["session", "tool", "request", "results ago", "text"], rows, names=2, is_last_name=True)
 
 
-def misses_text(sessions: Sequence[Session], policy: str) -> str:
+def misses_text(record: Record, sessions: Sequence[Session]) -> str:
     """The list, and whether the share of requests that quote is low or high beside that of the recorded sessions."""
-    replays, found = [session.replay for session in sessions], listed(sessions, policy)
-    here, share = quoted_share(replays, policy), quoted_share(replays, MASKED)
-    if here is None or share is None:
+    policy, share = record.asked.masked, quoted_share([session.replay for session in sessions], MASKED)
+    if record.masked is None or record.masked.quoted is None or share is None:
         return "quoted: no texts were read\n"
     high = "low" if share < RECORDED / 2 else "high" if share > 2 * RECORDED else "usual"
     said = f"{tenths(share)} with a window of 10 is {high}: recorded sessions have {tenths(RECORDED)}"
     if policy != MASKED:
-        said = f"{tenths(here)} with the advised window of {policy.rpartition('=')[2]}, as listed; {said}"
-    if not found:
+        here = tenths(record.masked.quoted)
+        said = f"{here} with the advised window of {policy.rpartition('=')[2]}, as listed; {said}"
+    if not record.quoted:
         nothing = "no request wrote text that masking had hidden by then"
         said = f"{nothing}; {said}" if share else nothing
-    return "\n".join([*([list_table(found)] if found else []), prose([f"quoted: {said}", ""])])
+    return "\n".join([*([list_table(record.quoted)] if record.quoted else []), prose([f"quoted: {said}", ""])])
+
+
+def days_table(days: Sequence[DayCost], *, in_tokens: bool) -> str:
+    """A row for each day and their sum: requests, what was paid, and what masking would have cost."""
+
+    def row(day: DayCost) -> list[str]:
+        paid, masked = costs_of(day, in_tokens=in_tokens)
+        shown = [f"{one:,}" if in_tokens else money(one) for one in (paid, masked)]
+        return [day.day or "(no time)", f"{day.requests:,}", *shown, gain(masked, paid)]
+
+    total = DayCost("total", *map(sum, zip(*(day[1:] for day in days), strict=True))) if days else DayCost("total")
+    headings = ["day", "requests", "tokens" if in_tokens else "paid", "masked when it pays", "saving"]
+    return table(headings, map(row, [*days, total]))
 
 
 def quoted_lines(sessions: Sequence[Session]) -> list[str]:

@@ -9,17 +9,15 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 from recede._errors import printable
 from recede.cli.notices import counted
-from recede.cli.played import Session
-from recede.cli.screen import Asked, advised_for, screen
+from recede.cli.record import Growth, Record, SessionCost
+from recede.cli.screen import screen
 from recede.cli.tables import compact, gain, money, tenths
-from recede.costs import ReplayedTurn
 
 _TITLE = "What you paid, and what masking would have cost"
 _STYLE = Path(__file__).with_name("page.css")
@@ -27,8 +25,8 @@ _HEIGHT = 240
 _MOST_SESSIONS = 40
 
 
-def page(sessions: Sequence[Session], asked: Asked) -> str:
-    """The first screen, how the requests of a session grow, and a row for each session, as far as that says more.
+def page(record: Record) -> str:
+    """The first screen, how the requests of a session grow, rows for sessions and days that say more, and the notes.
 
     The page can be encoded as UTF-8, whatever the names of files and tools are.
     """
@@ -37,12 +35,12 @@ def page(sessions: Sequence[Session], asked: Asked) -> str:
         '<meta name="generator" content="recede replay">\n'
         f"<title>{_TITLE}</title>\n<style>\n{_STYLE.read_text('utf-8')}</style>\n"
     )
-    typed = (one.line for summarizes in (True, False) for one in advised_for(sessions, asked, summarizes=summarizes))
-    commands = sorted(set(typed), key=len, reverse=True)
+    typed = {one.line for one in (*record.advice, *record.summary_advice)}
+    commands = sorted(typed, key=len, reverse=True)
     body = [
         element("h1", _TITLE),
-        element("div", *_blocks(screen(sessions, asked._replace(names_html=False)), commands), class_="screen"),
-        *(element("section", element("h2", text(title)), *parts) for title, parts in _sections(sessions, asked)),
+        element("div", *_blocks(screen(record, names_html=False), commands), class_="screen"),
+        *(element("section", element("h2", text(title)), *parts) for title, parts in _sections(record)),
         element(
             "footer",
             "Tokens are those that the logs have, in every picture; where a log has none, four characters are a token. "
@@ -96,68 +94,53 @@ def _rows(block: Sequence[str]) -> list[list[str]]:
     return rows
 
 
-def _sections(sessions: Sequence[Session], asked: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
-    ranked = by_saving(sessions, asked)
-    if ranked and is_masked(ranked[0], asked):
-        first = ranked[0]
-        words = f"{first.name}, {counted(first.requests, 'request')}: the session that masking changes most."
-        yield "How requests grow", (element("p", text(words)), element("figure", growth_picture(first, asked)))
-    if len(ranked) > 1:
-        yield "Each session", (element("figure", sessions_table(session_rows(sessions, asked))),)
+def _sections(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if record.growth is not None:
+        requests = counted(len(record.growth.raw), "request")
+        words = f"{record.growth.name}, {requests}: the session that masking changes most."
+        yield "How requests grow", (element("p", text(words)), element("figure", growth_picture(record.growth)))
+    if sum(row.requests > 0 for row in record.sessions) > 1:
+        yield "Each session", (element("figure", sessions_table(session_rows(record))),)
+    if record.asked.notes:
+        yield "Notes", (element("ul", *(element("li", text(note)) for note in record.asked.notes), class_="notes"),)
 
 
 # Pictures
 
 
-class SessionRow(NamedTuple):
-    """A session, or several together: what it cost, and would have cost masked, in dollars; the share that quotes."""
-
-    name: str
-    paid: float
-    masked: float
-    quoted: float | None
-    less: str  # what masking saves, in words
-    has_dollars: bool = True
-
-
-def by_saving(sessions: Sequence[Session], asked: Asked) -> list[Session]:
-    """The sessions that matter first: those that save or lose most, then those that cost most."""
-
-    def worth(session: Session) -> tuple[float, float, float]:
-        fewer = session.tokens("raw") - session.tokens(asked.masked)
-        return -abs(session.paid - session.would_pay(asked.masked)), -session.paid, -fewer
-
-    return sorted((session for session in sessions if session.requests), key=worth)
+def session_rows(record: Record) -> list[SessionCost]:
+    """A row for each session with requests, those that matter first; of many, the others are one row."""
+    rows = sorted((row for row in record.sessions if row.requests), key=lambda row: row.rank)
+    others = rows[_MOST_SESSIONS:]
+    if not others:
+        return rows
+    paid, masked = sum(row.paid or 0.0 for row in others), sum(row.masked or 0.0 for row in others)
+    together = others[0]._replace(name=f"{len(others):,} others", days="", quoted=None, paid=paid, masked=masked)
+    return [*rows[:_MOST_SESSIONS], together._replace(of_raw=masked / paid if paid else 1.0)]
 
 
-def is_masked(session: Session, asked: Asked) -> bool:
-    return any(turn.masked_count for turn in session.played(asked.masked).turns)
-
-
-def growth_picture(session: Session, asked: Asked) -> str:
-    """The tokens of each request of a session, raw and sent, and where the boundary moved."""
-    raw, sent = (session.played(policy).turns for policy in ("raw", asked.masked))
-    rows = ticks(max(turn.view_tokens for turn in (*raw, *sent)), 4)
-    count, last = len(raw), max(1, len(raw) - 1)
+def growth_picture(growth: Growth) -> str:
+    """The tokens of each request of a session, raw, masked and with summaries, and where the boundary moved."""
+    drawn_lines = [("line-raw", "as it was sent", growth.raw), ("line-sent", "masked when it pays", growth.masked)]
+    if growth.summarized:
+        drawn_lines.append(("line-summarized", "with summaries of old turns too", growth.summarized))
+    rows = ticks(max(max(tokens) for _, _, tokens in drawn_lines), 4)
+    count, last = len(growth.raw), max(1, len(growth.raw) - 1)
 
     def height(tokens: int) -> float:
         return _HEIGHT * (1 - tokens / rows[-1])
 
-    def line(turns: Sequence[ReplayedTurn], class_: str) -> str:
-        tokens = [turn.view_tokens for turn in turns]
+    def line(class_: str, tokens: Sequence[int]) -> str:
         places = [*thinned(tokens), (1, tokens[-1])] if count == 1 else thinned(tokens)  # a point would not be drawn
         points = " ".join(f"{1000 * place / last:.0f},{10 * height(value):.0f}" for place, value in places)
         return element("polyline", class_=class_, points=points)
 
-    before = [0, *(turn.masked_count for turn in sent)]
-    moves = [place for place, turn in enumerate(sent) if turn.masked_count > before[place]]
     triangle = element("path", class_="move", d=f"M0 {_HEIGHT + 4}l4 9h-9z")
     named = sorted({1, count, *(turn for turn in ticks(count, 4) if count / 10 < turn < 0.9 * count)})
-    ends = [("as it was sent", raw[-1].view_tokens), ("masked", sent[-1].view_tokens)]
-    said = "; ".join(f"{name}: {tokens:,} tokens in the last request" for name, tokens in ends)
+    said = "; ".join(f"{name}: {tokens[-1]:,} tokens in the last request" for _, name, tokens in drawn_lines)
     drawn = [
         element("title", "Tokens of each request", id="growth-title"),
-        element("desc", f"{said}; the boundary moved {counted(len(moves), 'time')}.", id="growth-description"),
+        element("desc", f"{said}; the boundary moved {counted(len(growth.moves), 'time')}.", id="growth-description"),
         *(
             element("line", class_="grid", x1=0, x2="100%", y1=f"{height(row):.4g}", y2=f"{height(row):.4g}")
             for row in rows
@@ -166,15 +149,14 @@ def growth_picture(session: Session, asked: Asked) -> str:
         # 1,000 units wide and ten times as many high as it has pixels, as wide as the picture.
         element(
             "svg",
-            line(raw, "line-raw"),
-            line(sent, "line-sent"),
+            *(line(class_, tokens) for class_, _, tokens in drawn_lines),
             viewBox=f"0 0 1000 {10 * _HEIGHT}",
             preserveAspectRatio="none",
             width="100%",
             height=_HEIGHT,
             overflow="visible",
         ),
-        *(at(f"{100 * place / last:.4g}%", triangle) for place in moves),
+        *(at(f"{100 * place / last:.4g}%", triangle) for place in growth.moves),
         *(at(f"{100 * (turn - 1) / last:.4g}%", label(f"{turn:,}", 0, _HEIGHT + 28, "middle")) for turn in named),
         label("tokens", -48, -14),
         at("100%", label("request; a triangle is a move of the boundary", 0, _HEIGHT + 46, "left")),
@@ -183,46 +165,30 @@ def growth_picture(session: Session, asked: Asked) -> str:
     picture = element(
         "svg", *drawn, class_="chart plot", role="img", **names, width="100%", height=_HEIGHT, overflow="visible"
     )
-    return legend(("line-raw", "as it was sent"), ("line-sent", "masked when it pays")) + picture
+    return legend(*((class_, name) for class_, name, _ in drawn_lines)) + picture
 
 
-def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
-    """A row for each session, those that matter first; of many, the others are one row."""
-    rows = [
-        SessionRow(
-            session.name,
-            session.paid,
-            session.would_pay(asked.masked),
-            None if session.replay.misses is None else session.replay.misses.share_under(asked.masked),
-            gain(session.of_raw(asked.masked)),
-            session.has_dollars,
-        )
-        for session in by_saving(sessions, asked)
-    ]
-    if len(rows) <= _MOST_SESSIONS:
-        return rows
-    others = rows[_MOST_SESSIONS:]
-    sums = (sum(row.paid for row in others), sum(row.masked for row in others))
-    return [*rows[:_MOST_SESSIONS], SessionRow(f"{len(others):,} others", *sums, None, gain(sums[1], sums[0]))]
-
-
-def sessions_table(rows: Sequence[SessionRow]) -> str:
+def sessions_table(rows: Sequence[SessionCost]) -> str:
     """A row for each session: what it cost, what masking saves, and how often it would have been missed."""
-    widest = max(max(row.paid, row.masked) for row in rows) or 1
+    widest = max(max(row.paid or 0.0, row.masked or 0.0) for row in rows) or 1
     body = []
-    for name, amount, masked, quoted, less, has_dollars in rows:
+    for row in rows:
+        amount, masked = row.paid or 0.0, row.masked or 0.0
         bars = [bar(amount / widest, "raw"), bar(min(amount, masked) / widest, "sent")]
         if masked > amount:
             more = bar((masked - amount) / widest, "more")
             bars.append(element("svg", more, x=f"{100 * amount / widest:.2f}%", overflow="visible"))
         drawn = element("svg", *bars, class_="bars", width="100%", height=8, aria_hidden="true")
-        words = money(amount) if has_dollars else "-", less, tenths(quoted)
-        body.append(
-            element("tr", element("th", text(name), drawn, scope="row"), *(element("td", one) for one in words))
-        )
-    head = element("tr", *(element("th", one, scope="col") for one in ("session", "paid", "masked", "quoted")))
-    table = element("table", element("thead", head), element("tbody", *body), class_="sessions")
+        name = f"{row.name} ({row.days})" if row.days and row.days not in row.name else row.name
+        body.append((text(name) + drawn, money(row.paid), gain(row.of_raw), tenths(row.quoted)))
+    table = rows_table(("session", "paid", "masked", "quoted"), body)
     return legend(("bar sent", "masked when it pays"), ("bar raw", "saved")) + table
+
+
+def rows_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    body = (element("tr", element("th", row[0], scope="row"), *(element("td", one) for one in row[1:])) for row in rows)
+    head = element("tr", *(element("th", one, scope="col") for one in names))
+    return element("table", element("thead", head), element("tbody", *body), class_="sessions")
 
 
 # Their parts

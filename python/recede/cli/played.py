@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from recede._errors import printable
 from recede.cli.files import InputHistory
 from recede.cli.many import Failure, named, over, short_names
 from recede.cli.sessions import Chosen, Reading, project_of
@@ -24,6 +23,7 @@ from recede.costs import (
     PolicyReplay,
     Prices,
     Replay,
+    ReplayedTurn,
     SessionPrices,
     check_bill,
     curve_policies,
@@ -61,14 +61,21 @@ STUDY = (
 """Choices of the research, and their neighbors: windows of masks, turns in a summary, and turns that it leaves."""
 
 
+class LoggedBill(NamedTuple):
+    """What a request cost: what identifies it, its branch with how many messages precede its answer, and when."""
+
+    id: str | None
+    place: tuple[int, int]
+    time: float | None
+    bill: Bill
+
+
 class Logged(NamedTuple):
     """The figures that the log of a session has."""
 
-    bill: Bill  # of its requests, but for copies of those that another file has
-    # Of each request: what identifies it, its branch with how many messages precede its answer, and its cost.
-    bills: tuple[tuple[str | None, tuple[int, int], Bill], ...]
+    bill: Bill  # of its requests, but for copies of those that another file has, and those made earlier than asked for
+    bills: tuple[LoggedBill, ...]
     prices: SessionPrices
-    times: tuple[float, ...] = ()  # of requests, in Unix seconds
     plan: str | None = None  # the subscription that paid for it
     timed: BillCheck | None = None  # the replay of the raw history against it, with pauses from time stamps
     as_logged: BillCheck | None = None  # the same, with a cache that is as cold as the log shows
@@ -86,8 +93,26 @@ class Session(NamedTuple):
     title: str = ""  # its project or first words, and when it began; empty where no time is logged
 
     @property
+    def turns(self) -> tuple[ReplayedTurn, ...]:
+        return self.replay.policies[0].turns
+
+    @property
     def requests(self) -> int:
-        return len(self.replay.policies[0].turns)
+        return len(self.turns)
+
+    @property
+    def times(self) -> list[float]:
+        """When requests were made, in Unix seconds, as far as that is logged."""
+        return [] if self.log is None else [one.time for one in self.log.bills if one.time is not None]
+
+    @property
+    def turn_times(self) -> list[float | None]:
+        """Of each request when it was made; of one without time that of the one before, or of the first after it."""
+        bills = () if self.log is None else self.log.bills
+        known = {one.place: one.time for one in bills if one.time is not None}
+        found = [known.get((turn.branch, turn.messages)) for turn in self.turns]
+        last = next((time for time in found if time is not None), None)
+        return [last := last if time is None else time for time in found]
 
     @property
     def results(self) -> int:
@@ -127,6 +152,9 @@ class Session(NamedTuple):
         usage, both = self.played(policy).usage, (self.replay.prices, self.replay.summary_prices)
         return usage.summary_cost(both[1] or both[0]) if of_summaries else usage.cost(*both)
 
+    def turn_cost(self, turn: ReplayedTurn) -> float:
+        return turn.usage.cost(self.replay.prices, self.replay.summary_prices)
+
     def of_raw(self, policy: str) -> float:
         """The share of raw that it costs under a policy; of its tokens where raw costs nothing."""
         raw = self.cost("raw")
@@ -138,25 +166,29 @@ class Session(NamedTuple):
     def played(self, policy: str) -> PolicyReplay:
         return next(one for one in self.replay.policies if one.policy == policy)
 
-    def instead_of(self, policy: str, other: str) -> Session:
-        """The session as if another policy had been played under this name."""
-        found = self.replay
-        misses = found.misses and found.misses._replace(by_policy={policy: found.misses.by_policy[other]})
-        policies = (found.policies[0], self.played(other)._replace(policy=policy))
-        return self._replace(replay=found._replace(policies=policies, misses=misses))
+    def made_since(self, when: float) -> Session | None:
+        """The session without requests before this time, in Unix seconds; None if no other is left."""
+        if self.log is None or not self.times:
+            return self
+        early = {place for place, time in enumerate(self.turn_times) if time is not None and time < when}
+        left = self.without(early, tuple(one for one in self.log.bills if one.time is None or one.time >= when))
+        return left if left.requests or left.times else None
+
+    def without(self, requests: Collection[int], bills: tuple[LoggedBill, ...]) -> Session:
+        """The session without some of its requests, with the bills of the others."""
+        found, log = self.replay, self.log
+        policies = (
+            one._replace(turns=tuple(turn for place, turn in enumerate(one.turns) if place not in requests))
+            for one in found.policies
+        )
+        misses = None if found.misses is None else found.misses.without(requests)
+        log = None if log is None else log._replace(bill=Bill.total(one.bill for one in bills), bills=bills)
+        return self._replace(replay=found._replace(policies=tuple(policies), misses=misses), log=log)
 
     def under(self, policies: Sequence[str]) -> Session:
         """The session as if only these policies had been played."""
         kept = tuple(one for one in self.replay.policies if one.policy in policies)
         return self._replace(replay=self.replay._replace(policies=kept))
-
-
-_MOST_LETTERS = 18  # of the name of a model that a line of the screen has room for
-
-
-def have_dollars(sessions: Sequence[Session]) -> bool:
-    """Whether the costs of all sessions together are known in dollars."""
-    return all(session.has_dollars for session in sessions)
 
 
 def paid_parts(sessions: Sequence[Session]) -> dict[str, float]:
@@ -167,13 +199,6 @@ def paid_parts(sessions: Sequence[Session]) -> dict[str, float]:
             part = "subscription" if session.is_plan else "logged" if session.is_logged else "estimated"
             found[part] = found.get(part, 0.0) + session.paid
     return {part: found[part] for part in ("logged", "estimated", "subscription") if part in found}
-
-
-def unpriced_models(sessions: Sequence[Session]) -> str:
-    """Name the first model that has no known price, and count the others: "mystery-1 and 2 more"."""
-    names = list(dict.fromkeys(name for session in sessions for name in session.unpriced))
-    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-    return middle(printable(names[0]), _MOST_LETTERS) + more
 
 
 _EVERYTHING = 1 << 60
@@ -197,8 +222,8 @@ class Played(NamedTuple):
 
 def planned(asked: Any, claude_plan: str | None) -> Plan:
     """Choose what is played for these options of the command; a policy may be unknown."""
-    flags = {"misses": "--misses", "curve": "--curve", "is_all": "--all", "study": "--study", "check": "--check"}
-    shown = [flag for name, flag in flags.items() if getattr(asked, name)]
+    flags = ("misses", "days", "curve", "is_all", "study", "check")
+    shown = [f"--{name.removeprefix('is_')}" for name in flags if getattr(asked, name)]
     if len(shown) > 1:
         raise click.UsageError(f"{' and '.join(shown)} are tables of their own: ask for one at a time")
     tables = (asked.policies, curve_policies() if asked.curve else (), STUDY if asked.study else ())
@@ -209,7 +234,7 @@ def planned(asked: Any, claude_plan: str | None) -> Plan:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
     has_page, has_texts = asked.html is not None, asked.misses or asked.curve or asked.html is not None
-    besides = curve_policies() if is_screen or has_texts or asked.is_all else ()
+    besides = curve_policies() if is_screen or has_texts or asked.is_all or asked.days else ()
     if is_screen or has_page:
         besides += tuple(summarized(window) for window in CURVE_WINDOWS if window >= LEAST_WINDOW)
     has_texts = has_texts or reads_texts(names, asked.settings.summary_chars)
@@ -220,6 +245,9 @@ def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:
     reading = reading._replace(keep_texts=plan.has_texts)
     found, failed = over(files, reading, lambda history: _session(plan, history), is_parallel=True)
     without = without_copies([session for _, session in found])
+    since = plan.asked.since
+    if since is not None:
+        without = [(session and session.made_since(since), warnings) for session, warnings in without]
     done = [
         (dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session)
         for (history, _), (session, warnings) in zip(found, without, strict=True)
@@ -248,7 +276,8 @@ def _said_first(history: InputHistory) -> str:
 
 def _title(history: InputHistory, log: Logged) -> str:
     """Name a session of an agent by its project, else by its first words, and by when it began."""
-    if not log.times:
+    times = [one.time for one in log.bills if one.time is not None]
+    if not times:
         return ""
     try:
         project = Path(project_of(Path(history.path))).name
@@ -256,7 +285,7 @@ def _title(history: InputHistory, log: Logged) -> str:
         project = ""
     if not project:
         project = middle(" ".join(_said_first(history).split()[:_TITLE_WORDS]), _TITLE_LETTERS)
-    began = datetime.fromtimestamp(min(log.times))
+    began = datetime.fromtimestamp(min(times))
     return ", ".join(filter(None, [project, f"{began:%b} {began.day} {began:%H:%M}"]))
 
 
@@ -286,11 +315,10 @@ def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked
     checks = (check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged") if is_checked)
     fallback = None if prices.unpriced else prices.prices
     bills = tuple(
-        (request.id, (request.branch, request.messages), logged_bill([request], own, fallback))
-        for request in transcript.requests
+        LoggedBill(one.id, (one.branch, one.messages), one.time, logged_bill([one], own, fallback))
+        for one in transcript.requests
     )
-    times = tuple(request.time for request in transcript.requests if request.time is not None)
-    return Logged(Bill.total(bill for _, _, bill in bills), bills, prices, times, transcript.plan, *checks)
+    return Logged(Bill.total(one.bill for one in bills), bills, prices, transcript.plan, *checks)
 
 
 def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, list[str]]]:
@@ -303,28 +331,16 @@ def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, li
     found: list[tuple[Session | None, list[str]]] = []
     for session in sessions:
         bills = () if session.log is None else session.log.bills
-        own = [bill for name, _, bill in bills if name is None or name not in seen]
-        copied = {place for name, place, _ in bills if name is not None and name in seen}
-        seen.update(name for name, _, _ in bills)
+        own = tuple(one for one in bills if one.id is None or one.id not in seen)
+        copied = {one.place for one in bills if one.id is not None and one.id in seen}
+        seen.update(one.id for one in bills)
         if session.log is None or not copied:
             found.append((session, []))
         elif not own:
             warning = "all its requests are in another file, as of a session that was resumed: left out"
             found.append((None, [warning]))
         else:
-            log, replay = session.log._replace(bill=Bill.total(own)), without_requests(session.replay, copied)
+            turns = {place for place, turn in enumerate(session.turns) if (turn.branch, turn.messages) in copied}
             warning = f"requests that are in another file too, counted only there: {len(bills) - len(own)} times"
-            found.append((session._replace(log=log, replay=replay), [warning]))
+            found.append((session.without(turns, own), [warning]))
     return found
-
-
-def without_requests(replay: Replay, requests: Collection[tuple[int, int]]) -> Replay:
-    """A replay without some of its requests: the branch of each, and how many of its messages precede the answer."""
-    turns = replay.policies[0].turns
-    copied = {number for number, turn in enumerate(turns) if (turn.branch, turn.messages) in requests}
-    policies = (
-        policy._replace(turns=tuple(turn for number, turn in enumerate(policy.turns) if number not in copied))
-        for policy in replay.policies
-    )
-    misses = None if replay.misses is None else replay.misses.without(copied)
-    return replay._replace(policies=tuple(policies), misses=misses)

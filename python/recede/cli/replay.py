@@ -17,6 +17,7 @@ from recede.cli.comparison import (
     costs_as_json,
     curve_as_json,
     curve_text,
+    days_table,
     for_people,
     logged_lines,
     misses_text,
@@ -30,11 +31,13 @@ from recede.cli.many import finish, notes_of, write_report
 from recede.cli.notices import counted, has_colors, output_options, verbosity
 from recede.cli.page import page
 from recede.cli.played import Plan, Played, planned, play
-from recede.cli.screen import ELONGATION, Asked, screen
-from recede.cli.sessions import chosen, plan_of_claude, project_option, reading_options, since_option
+from recede.cli.record import ELONGATION, Asked, Record, record_of
+from recede.cli.screen import screen
+from recede.cli.sessions import chosen, project_option, reading_options, since_option
 from recede.cli.tables import prose
 from recede.cli.terms import price_option, prices_option, settings_option
 from recede.costs import WindowCurve, compare_costs, window_curve
+from recede.transcripts._places import plan_of_claude
 from recede.transcripts._unread import NOTHING
 
 _flag = partial(click.option, is_flag=True)
@@ -45,6 +48,7 @@ _flag = partial(click.option, is_flag=True)
 @since_option
 @project_option
 @_flag("--misses", help="List the requests that quote what masking had hidden by then, as the screen counts them.")
+@_flag("--days", help="A bill by day: requests, what was paid, and what masking would have cost.")
 @_flag("--curve", help="Cost and quoted share of windows of 1 to 100 results, and which saves most for each quotation.")
 @_flag("--all", "is_all", help="A table of masks, with windows from 5 to 58, and of summaries.")
 @_flag("--study", help="The published comparison: windows, turns in a summary, turns left raw.")
@@ -67,7 +71,7 @@ _flag = partial(click.option, is_flag=True)
 @_flag("--json", "as_json", help="Print the figures as JSON.")
 @reading_options
 @output_options
-def replay(files: tuple[str, ...], since: float | None, project: str | None, reading: Any, **options: Any) -> None:
+def replay(files: tuple[str, ...], project: str | None, reading: Any, **options: Any) -> None:
     """Play sessions again: what you paid, what masking would have cost, and what to type for it.
 
     FILES may be folders. Without any, the sessions of Claude Code, Codex, Gemini CLI, OpenHands, Copilot
@@ -87,12 +91,14 @@ def replay(files: tuple[str, ...], since: float | None, project: str | None, rea
       recede replay --check
     """
     asked = SimpleNamespace(**options)
-    found = chosen(files, since, project)
+    found = chosen(files, asked.since, project)
     keep_apart("--html", asked.html, [file.path for file in found])
     plan = planned(asked, None if files else plan_of_claude())
     played = play(plan, found, reading)
     if played.shown:
         _print(plan, played, _again(files))
+    elif played.done and asked.since is not None:
+        write(None, b"no request was made since then\n")
     elif played.done:
         write(None, f"no session has {asked.settings.min_results} results or more\n".encode())
     # A screen of no requests has no line that counts notes.
@@ -105,12 +111,13 @@ def _print(plan: Plan, played: Played, again: str) -> None:
     asked, sessions = plan.asked, [session for _, session in played.shown]
     replays = [session.replay for session in sessions]
     said = quoted_lines(sessions) + logged_lines(sessions, asked.settings.system_chars)
-    notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)
+    notes = (*notes_of(played.done, played.failed), *(line for line in said if line.startswith("assumed")))
     curve = window_curve(replays)
     best = curve.advised()
     facts = Asked(
         again,
-        0 if verbosity() else notes,
+        tuple(notes),
+        verbosity() != 0,
         _damaged(played),
         reduce(operator.add, (history.unread for history, _ in played.done), NOTHING),
         asked.subscription,
@@ -119,20 +126,23 @@ def _print(plan: Plan, played: Played, again: str) -> None:
         asked.settings.elongation or ELONGATION,
         names_html=asked.html is None,
     )
-    if asked.html is not None:
-        write(asked.html, page(sessions, facts).encode(), [history.path for history, _ in played.shown])
+    record = record_of(sessions, facts) if plan.besides else None
+    if record is not None and asked.html is not None:
+        write(asked.html, page(record).encode(), [history.path for history, _ in played.shown])
     if asked.check:
         text = check_text(sessions)
     elif asked.as_json:
-        _print_json(plan, played, curve)
+        _print_json(plan, played, curve, record)
         return
-    elif asked.misses:
-        text = misses_text(sessions, facts.masked)
+    elif record is not None and asked.misses:
+        text = misses_text(record, sessions)
+    elif record is not None and asked.days:
+        text = days_table(record.by_day, in_tokens=record.in_tokens)
     elif asked.curve:
         text = curve_text(curve, sessions)
-    elif plan.is_screen:
+    elif record is not None and plan.is_screen:
         more = [*said, price_line(sessions)] if verbosity() > 0 else []
-        lines = prose(screen(sessions, facts)).split("\n")
+        lines = prose(screen(record)).split("\n")
         if has_colors():  # the line of masking is in color
             masked = next((line for line in lines if line.startswith("  masked when it pays")), "")
             lines = [click.style(line, fg="green", bold=True) if line == masked else line for line in lines]
@@ -153,14 +163,19 @@ def _damaged(played: Played) -> str:
     return "; ".join(said)
 
 
-def _print_json(plan: Plan, played: Played, curve: WindowCurve) -> None:
+def _print_json(plan: Plan, played: Played, curve: WindowCurve, record: Record | None) -> None:
     shown = [(history, session.under(plan.policies)) for history, session in played.shown]
     replays, elongation = [session.replay for _, session in shown], plan.asked.settings.elongation
     total = {"histories": len(shown), **costs_as_json(compare_costs(replays, elongation))}
-    total["quoted"] = quoted_shares(replays)
+    total |= {"quoted": quoted_shares(replays), **({} if record is None else {"screen": record.as_json()})}
     if plan.asked.curve:
         total["curve"] = curve_as_json(curve)
-    write_report([(history, session_as_json(one, elongation)) for history, one in shown], total, played.failed)
+    rows = [None] * len(shown) if record is None else record.sessions
+    figures = [
+        (history, {**session_as_json(one, elongation), **({} if row is None else {"screen": row._asdict()})})
+        for (history, one), row in zip(shown, rows, strict=True)
+    ]
+    write_report(figures, total, played.failed)
 
 
 def _again(files: tuple[str, ...]) -> str:

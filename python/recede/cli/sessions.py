@@ -21,6 +21,7 @@ from recede._errors import printable
 from recede.cli.notices import BadFile, say
 from recede.cli.options import Whole, all_of
 from recede.cli.tables import middle
+from recede.transcripts._places import usual_places
 
 # What is held in memory: a line, or a file that is one value. --max-bytes sets it, too.
 _LINE_BYTES = 1_000_000_000
@@ -93,43 +94,12 @@ _HEAD = 1 << 16  # bytes in which a session names its folder
 _CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
 
 
-class Place(NamedTuple):
-    """The folder in which an agent keeps its sessions, which may not exist, and the patterns of their files in it."""
-
-    agent: str
-    folder: Path
-    patterns: tuple[str, ...]
-
-
 class Chosen(NamedTuple):
     """A file to read, or a folder of events as OpenHands writes it; it was named, or found in a folder."""
 
     path: str
     is_named: bool
     is_of_agent: bool = False  # whether it was found in the usual place of an agent
-
-
-def usual_places() -> list[Place]:
-    """The folders in which agents keep sessions, as their environment variables have them."""
-
-    def folders(variable: str, *defaults: Path) -> list[Path]:
-        given = [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
-        return [Path(part).expanduser() for part in given] or list(defaults)
-
-    home, lines = Path.home(), ("**/*.jsonl",)
-    xdg = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    events = ("sessions/*/events", "users/*/conversations/*/events")
-    codex, gemini = folders("CODEX_HOME", home / ".codex"), folders("GEMINI_CLI_HOME", home)
-    places = [
-        ("Claude Code", folders("CLAUDE_CONFIG_DIR", home / ".claude", xdg / "claude"), "projects", lines),
-        ("Codex", codex, "sessions", lines),
-        ("Codex", codex, "archived_sessions", lines),
-        ("Gemini CLI", gemini, ".gemini/tmp", ("*/chats/*.json", "*/chats/*.jsonl")),
-        ("Copilot CLI", folders("COPILOT_HOME", home / ".copilot"), "session-state", ("*/events.jsonl", "*.jsonl")),
-        ("OpenHands", folders("FILE_STORE_PATH", home / ".openhands"), "", events),
-        ("pi", folders("PI_CODING_AGENT_DIR", home / ".pi" / "agent"), "sessions", lines),
-    ]
-    return [Place(agent, root / inner, patterns) for agent, roots, inner, patterns in places for root in roots]
 
 
 def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -149,7 +119,7 @@ since_option = click.option(
     "--since",
     callback=_since,
     metavar="WHEN",
-    help="Of the sessions that are found, only those written since a date, or 7d, 12h, 2w ago.",
+    help="Only requests made since a date, or 7d, 12h, 2w ago; of sessions without times, those written since.",
 )
 
 project_option = click.option(
@@ -211,7 +181,7 @@ def _filter(since: float | None, project: str | None) -> Callable[[Path, Path], 
     def is_wanted(path: Path, root: Path) -> bool:
         try:
             if since is not None and path.stat().st_mtime < since:
-                return False
+                return False  # what was not written since has no request since
             if wanted is None:
                 return True
             inner = str(path.relative_to(root))
@@ -263,15 +233,3 @@ class NothingFound(BadFile):
             click.echo(printable(f"  {'' if agent == before else agent:14} {middle(shown, _COLUMNS - 17)}"), err=True)
             before = agent
         click.echo("sessions elsewhere: recede replay FILES...   from now on: recede proxy -- claude", err=True)
-
-
-def plan_of_claude() -> str | None:
-    """The subscription that Claude Code says it is used with; None if it says nothing."""
-    folder = os.environ.get("CLAUDE_CONFIG_DIR", "").partition(",")[0].strip()
-    path = (Path(folder).expanduser() if folder else Path.home()) / ".claude.json"
-    try:
-        account = json.loads(path.read_bytes()).get("oauthAccount")
-        billing = account.get("billingType")
-    except (OSError, ValueError, AttributeError):
-        return None
-    return billing if isinstance(billing, str) and "subscription" in billing else None

@@ -96,6 +96,15 @@ def middle(name: str, columns: int) -> str:
     return f"{set_cell_size(name, head)}…{tail}"
 
 
+_MOST_LETTERS = 18  # of a name that a line of the screen has room for
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Name the first of these names, and count the others: "mystery-1 and 2 more"."""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return middle(printable(names[0]), _MOST_LETTERS) + more
+
+
 def span_of(times: Sequence[float]) -> str:
     """The days from the first to the last of these moments: "Nov 2 to 21"; empty without any."""
     if not times:

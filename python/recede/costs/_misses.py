@@ -137,9 +137,14 @@ def quoted_share(replays: Sequence[Replay], policy: str) -> float | None:
     """
     if not replays:
         raise ValueError("there is no session to compare")
-    found = [one.misses for one in replays if one.misses is not None and policy in one.misses.by_policy]
-    examined = sum(one.examined for one in found)
-    quoted = sum(len(one.by_policy[policy]) for one in found)
+    return quoted_part([(one, policy) for one in replays])
+
+
+def quoted_part(replays: Sequence[tuple[Replay, str]]) -> float | None:
+    """The same for sessions that have a policy each."""
+    found = [(one.misses, name) for one, name in replays if one.misses is not None and name in one.misses.by_policy]
+    examined = sum(one.examined for one, _ in found)
+    quoted = sum(len(one.by_policy[name]) for one, name in found)
     return None if not found else quoted / examined if examined else 0.0
 
 
