@@ -270,6 +270,24 @@ def test_a_chat_about_shells_is_no_mini_swe() -> None:
     assert transcripts.detect(dumps([user("How?"), assistant("```bash\nls\n```"), user("Thanks.")])) == "messages"
 
 
+@pytest.mark.parametrize(
+    "prompt", ["Also the docs.", [{"type": "text", "text": "Also the docs."}]], ids=["text", "blocks"]
+)
+def test_what_the_user_said_meanwhile_stands_where_it_was_sent(prompt: Any) -> None:
+    queued = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt"}
+    records = [
+        claude("user", user("Fix it."), uuid="u0", parentUuid=None),
+        block("m1", use("c1"), uuid="u1", parentUuid="u0"),
+        claude("user", user([answer("c1")]), uuid="u2", parentUuid="u1"),
+        claude("attachment", uuid="u3", parentUuid="u2", attachment=queued),
+        claude("attachment", uuid="u4", parentUuid="u3", attachment={"type": "task_reminder", "content": "Go on."}),
+        block("m2", said("Both."), uuid="u5", parentUuid="u4"),
+    ]
+    messages = transcripts.read(lines(*records, records[3])).messages
+    assert [message["role"] for message in messages] == ["user", "assistant", "user", "user", "assistant"]
+    assert messages[3] == {"role": "user", "content": prompt}
+
+
 # Glued, cut, foreign
 
 

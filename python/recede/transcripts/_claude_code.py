@@ -13,7 +13,7 @@ from recede.transcripts._kept import Kept
 from recede.transcripts._source import Record
 
 # State of the program: its screen, files and queue. The model does not see these records, or sees them as text that
-# the session does not contain (attachments).
+# the session does not contain (most attachments).
 _LEFT_OUT = frozenset(
     """agent-name agent-setting ai-title attachment attribution-snapshot bridge-session custom-title
     file-history-snapshot last-prompt mode permission-mode pr-link progress queue-operation summary system tag
@@ -121,8 +121,9 @@ class _Session:
 
     def read(self, record: Record) -> None:
         value = record.value
-        kind = text(value.get("type"))
-        message = value.get("message")
+        kind, message = text(value.get("type")), value.get("message")
+        if queued := _queued(value):
+            kind, message = "user", queued
         if kind in _LEFT_OUT:
             self._left_out(value, record.line)
             return
@@ -284,6 +285,13 @@ class _Session:
         if len(self.draft.branches) == 1:
             self.draft.requests.sort(key=lambda request: request.messages)
         return self.draft
+
+
+def _queued(value: dict[str, Any]) -> dict[str, Any] | None:
+    """What the user, or a task in the background, said while the agent worked; sent beside the results before it."""
+    attachment = fields(value.get("attachment"))
+    said = attachment.get("prompt") if attachment.get("type") == "queued_command" else None
+    return {"role": "user", "content": said} if said and isinstance(said, (str, list)) else None
 
 
 def _message(role: Any, message: dict[str, Any]) -> dict[str, Any]:
