@@ -253,10 +253,25 @@ TAU2 = {
     ],
 }
 
+_PART = {"type": "tool_call", "tool_call_id": "1", "name": "run", "arguments": "{}"}
+_OUTPUT = {"role": "tool", "tool_call_id": "1", "content": [{"type": "tool_output", "text": "a b"}]}
+CHAT_PARTS = {
+    "messages": [
+        user("Look."),
+        {"role": "assistant", "content": [*said("I look."), _PART], "tool_calls": call("1")["tool_calls"]},
+        _OUTPUT,
+        {"role": "assistant-subagent-x", "content": [_PART]},
+        {**_OUTPUT, "role": "tool-subagent-x"},
+        assistant("Done."),
+    ],
+    "meta": {},
+}
+
 # As FILES in transcript_files.py.
 DATASETS: dict[str, tuple[str, bytes, int, int, int, int, list[str]]] = {
     "nebius": ("nebius", dumps(NEBIUS), 1, 5, 5, 2, ["a b"]),
     "nebius_lines": ("nebius", dumps(NEBIUS) + b"\n" + dumps(NEBIUS), 2, 10, 5, 2, ["a b"]),
+    "chat_parts": ("chat_parts", dumps(CHAT_PARTS), 2, 6, 4, 2, ["a b"]),
     "sharegpt": ("sharegpt", dumps(SHAREGPT), 1, 6, 7, 3, ["a b", "c"]),
     "sharegpt_list": ("sharegpt", dumps(SHAREGPT["conversations"]), 1, 6, 6, 3, ["a b", "c"]),
     "openinference": ("openinference", dumps(OPENINFERENCE), 1, 2, 4, 2, ["a b"]),

@@ -10,6 +10,7 @@ import published
 import pytest
 from children import recede_command
 from dataset_files import (
+    CHAT_PARTS,
     LANGSMITH,
     NEBIUS,
     OPENHANDS_V1,
@@ -17,6 +18,7 @@ from dataset_files import (
     OTEL,
     OTEL_SPANS,
     SHAREGPT,
+    said,
     sdk_event,
 )
 
@@ -32,6 +34,16 @@ def test_the_agent_of_nebius_works_in_text_mode() -> None:
     assert recede.check_pairs(transcript.messages).is_whole
     masked = published.mask_observations(transcript.messages, keep_results=0, min_masked_chars=-0)
     assert masked.tools[""].observations == 1
+
+
+def test_calls_that_parts_repeat_are_read_once_and_subagents_apart() -> None:
+    main, other = transcripts.read_all(dumps(CHAT_PARTS))
+    assert main.messages[1] == {"role": "assistant", "content": said("I look."), "tool_calls": call("1")["tool_calls"]}
+    assert (main.context, other.context) == (None, "x")
+    assert [message["role"] for message in other.messages] == ["assistant", "tool"]
+    assert other.messages[0]["tool_calls"][0]["function"] == {"name": "run", "arguments": "{}"}
+    assert main.unread.messages == other.unread.messages == 0
+    assert recede.check_pairs(main.messages).is_whole and recede.check_pairs(other.messages).is_whole
 
 
 def test_calls_of_sharegpt_are_calls_with_their_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -108,6 +109,54 @@ def _result(value: Any, draft: Draft) -> None:
             draft.note("result after another kept with an empty call, since the calls are in one text")
         draft.add({"role": "assistant", "content": ""})
     draft.answer(value)
+
+
+# Chats whose parts repeat their calls, and hold the texts of their results
+
+_PARTS = frozenset(["tool_call", "tool_output"])
+_OF_SUBAGENT = re.compile(r"(assistant|system|tool|user)-subagent-(.+)")
+
+
+def is_chat_of_parts(value: Any) -> bool:
+    return _chat_of_parts(value) is not None
+
+
+def read_chat_of_parts(value: Any) -> Iterator[Draft]:
+    """Read each call once; messages of a subagent, which their role names, are a history of their own."""
+    drafts: dict[str | None, Draft] = {None: Draft()}
+    for message in _messages(_chat_of_parts(value), drafts[None]):
+        of_subagent = _OF_SUBAGENT.fullmatch(text(message.get("role")))
+        name = of_subagent[2] if of_subagent else None
+        drafts.setdefault(name, Draft(name)).add(
+            _of_parts({**message, "role": of_subagent[1]} if of_subagent else message)
+        )
+    yield from [draft for draft in drafts.values() if draft.end] or [drafts[None]]
+
+
+def _of_parts(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    made = [
+        call(part.get("tool_call_id", part.get("id")), part.get("name"), part.get("arguments", part.get("args")))
+        for part in objects(content)
+        if part.get("type") == "tool_call"
+    ]
+    others = [
+        {**part, "type": "text"} if fields(part).get("type") == "tool_output" else part
+        for part in content
+        if fields(part).get("type") != "tool_call"
+    ]
+    calls = message.get("tool_calls") or made
+    return {**message, "content": others or None, **({"tool_calls": calls} if calls else {})}
+
+
+def _chat_of_parts(value: Any) -> list[Any] | None:
+    def has_part(message: dict[str, Any]) -> bool:
+        parts = objects(message.get("content")) if "role" in message else []
+        return any(part.get("type") in _PARTS for part in parts)
+
+    return find_list(value, lambda messages: any(map(has_part, messages)))
 
 
 # Messages as they were sent

@@ -83,6 +83,7 @@ DOCUMENTS = (
     DocumentFormat("otel", OTEL.recognizes, OTEL.read),
     DocumentFormat("nebius", _datasets.is_nebius, _datasets.read_nebius),
     DocumentFormat("sharegpt", _datasets.is_sharegpt, _datasets.read_sharegpt),
+    DocumentFormat("chat_parts", _datasets.is_chat_of_parts, _datasets.read_chat_of_parts),
     DocumentFormat("body", _datasets.is_body, _datasets.read_body),
     DocumentFormat("messages", _datasets.is_messages, _datasets.read_messages),
 )
