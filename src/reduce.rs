@@ -5,7 +5,7 @@ use crate::marks::{MarkEdits, Marks};
 use crate::outline::Outline;
 use crate::plan::{Given, Outcome, Plan, SummaryRequest, arrive, marks_in_view, masked_at, pins, plan};
 use crate::policy::{Policy, Requests};
-use crate::scan::scan;
+use crate::scan::scan_weighing;
 use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
 
@@ -32,7 +32,7 @@ pub enum Reduced {
 /// assert_eq!(String::from_utf8_lossy(&view.to_vec(data)), r#"[{"role":"tool","tool_call_id":"1","content":"[observation masked — 36 chars]"},{"role":"assistant"}]"#);
 /// ```
 pub fn reduce_json(data: &[u8], surrogates: bool, policy: &Policy, given: Given<'_>) -> Result<Reduced, Error> {
-    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, given))
+    Ok(reduce_scanned(data, scan_weighing(data, surrogates, policy.weighs())?, policy, given))
 }
 
 /// Reduces a serialized history that was scanned.

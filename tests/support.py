@@ -409,10 +409,3 @@ OF_RULES = {
 def priced(rule: str = "ideal", read: float = 0.1, write: float = 1.25) -> recede.Provider:
     """A provider whose cache has this rule, at these prices."""
     return OF_RULES[rule]._replace(read=read, write=write)
-
-
-def limit_chars(messages: list[Any]) -> int:
-    """The characters that a history counts to a limit: those of its reasoning, too."""
-    from oracle.walk import walk
-
-    return recede.count_chars(messages) + sum(message.reasoning_chars for message in walk(messages).messages)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recede._errors import meant, one_of
+
+if TYPE_CHECKING:
+    from recede._model_names import Tokenizer as Tokenizer
+
+    Tokenizers = tuple[Tokenizer, Mapping[str, Tokenizer]]
+    """That of messages that name none, and by shape."""
 
 __all__ = ["Provider"]
 
@@ -47,6 +53,9 @@ class Provider(NamedTuple):
         most_marks: how many marks a request may have.
         output: the price of a token that the model writes, such as those of a summary.
         shares_prefixes: with ``"entries"``, whether an entry also ends after each answer, and where two requests part.
+        tokenizer: how its models count what is not counted by a function of yours: ``"claude"``, ``"claude-4.7"`` (and
+            newer), ``"openai"``, ``"qwen"``, ``"deepseek"``, ``"gemini"``, ``"llama"``; ``""``: by the shape of the
+            messages.
         verifies_reasoning: whether the provider refuses or drops the model's reasoning after an edit before it.
 
     Example:
@@ -67,6 +76,7 @@ class Provider(NamedTuple):
     output: float = 5.0
     verifies_reasoning: bool = False
     shares_prefixes: bool = False
+    tokenizer: str = ""
 
     @classmethod
     def of(cls, name: str, model: str | None = None) -> Provider:
@@ -100,10 +110,12 @@ class Provider(NamedTuple):
             raise ValueError(f"there is no provider {name!r}{_instead(name)}")
         if not model:
             return PROVIDERS[name]
-        from recede._model_names import verifies_reasoning
+        from recede._model_names import tokenizer_of, verifies_reasoning
         from recede._models import model_row, new_cache  # it takes as long to import as the rest
 
-        provider = PROVIDERS[name]._replace(verifies_reasoning=verifies_reasoning(model))
+        provider = PROVIDERS[name]._replace(
+            verifies_reasoning=verifies_reasoning(model), tokenizer=tokenizer_of(model) or PROVIDERS[name].tokenizer
+        )
         if provider.cache == "none":
             return provider
         newer = new_cache(model) if name == "openai" else None
@@ -155,27 +167,36 @@ PROVIDERS = {
         # At most 4 marks, 20 blocks are searched before each; five minutes or an hour, renewed by each use; writing
         # costs 1.25 times the input or twice, reading a tenth. The minimum is 512 to 4,096 by model: 2,048 is assumed
         # where the model is not known (platform.claude.com/docs, prompt caching).
-        Provider("anthropic", min_tokens=2_048),
-        Provider("anthropic_1h", write=2.0, min_tokens=2_048, ttl_seconds=3_600),
+        Provider("anthropic", min_tokens=2_048, tokenizer="claude-4.7"),
+        Provider("anthropic_1h", write=2.0, min_tokens=2_048, ttl_seconds=3_600, tokenizer="claude-4.7"),
         # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use, of which the least is
         # assumed; writing is free. With models from GPT-5.6 on, 30 minutes after its last use, and writing costs 1.25
         # times the input; an entry is read only whole. It ends at the newest message of a user or tool of a request,
         # and a request finds those of up to 20 earlier such messages (developers.openai.com/api/docs, prompt caching,
         # November 2026).
-        Provider("openai", cache="prefix", write=1.0, step_tokens=128, output=8.0),
+        Provider("openai", cache="prefix", write=1.0, step_tokens=128, output=8.0, tokenizer="openai"),
         # Implicit caching, from 4,096 tokens on with Gemini 3.1 and newer; writing is free. How long an entry lives is
         # not documented: that of the others is assumed (ai.google.dev/gemini-api/docs, caching, October 2026).
-        Provider("gemini", cache="prefix", write=1.0, min_tokens=4_096, output=8.0),
+        Provider("gemini", cache="prefix", write=1.0, min_tokens=4_096, output=8.0, tokenizer="gemini"),
         # Claude with the minimum, the marks and the prices of Anthropic (docs.aws.amazon.com/bedrock, prompt caching).
         Provider("bedrock", min_tokens=2_048),
         # Automatic caches of other makers and hosts, by their pages in November 2026 (docs/providers.md). A model
         # without a row has the smallest price of a cached token that one of its maker has. DeepSeek's entries live for
         # hours to days: they are never cold.
-        _unpublished("deepseek", "entries", 0.02, 4.0, min_tokens=64, shares_prefixes=True, lookback_blocks=1 << 30),
+        _unpublished(
+            "deepseek",
+            "entries",
+            0.02,
+            4.0,
+            min_tokens=64,
+            shares_prefixes=True,
+            lookback_blocks=1 << 30,
+            tokenizer="deepseek",
+        ),
         Provider("moonshot", cache="prefix", read=0.05, write=1.0, min_tokens=256, step_tokens=256),
         Provider("moonshot_1h", "prefix", read=0.05, write=2.0, min_tokens=256, step_tokens=256, ttl_seconds=3_600),
         _unpublished("zai", "prefix", 0.18, 3.0),
-        _unpublished("alibaba", "prefix", 0.05, 3.0, min_tokens=1_024),
+        _unpublished("alibaba", "prefix", 0.05, 3.0, min_tokens=1_024, tokenizer="qwen"),
         _unpublished("minimax", "prefix", 0.1, 4.0, min_tokens=512),
         _unpublished("xai", "prefix", 0.25, 3.0, step_tokens=128),
         _unpublished("mistral", "prefix", 0.1, 3.0),
@@ -231,6 +252,20 @@ def model_keeps_reasoning(model: str | None) -> bool:
 
     row = None if model is None else model_row(model[:_MOST_CHARS])
     return row is None or row.reasoning.kept != "none"
+
+
+def tokenizers(provider: Any, model: Any = None) -> Tokenizers:
+    """The tokenizer of a `provider` option, or of a `model`: of messages that name none, and by shape.
+
+    Where neither tells, the shape of the messages does.
+    """
+    from recede._model_names import TOKENIZERS, TOKENIZERS_BY_SHAPE, tokenizer_of
+
+    name = tokenizer_of(model[:_MOST_CHARS]) if isinstance(model, str) else ""
+    if not name and provider != "auto":
+        name = checked_provider("provider", provider).tokenizer
+    by_shape = {shape: TOKENIZERS[name or own] for shape, own in TOKENIZERS_BY_SHAPE.items()}
+    return TOKENIZERS[name], by_shape
 
 
 def _instead(name: str) -> str:
@@ -298,6 +333,11 @@ def checked_provider(name: str, value: Any) -> Provider:
             raise TypeError(f"{name}.{field} must be a whole number, not {type(count).__name__}")
         if not 0 <= count <= _LARGEST_COUNT:
             raise ValueError(f"{name}.{field} must be a number from 0 to {_LARGEST_COUNT:,}")
+    from recede._model_names import TOKENIZERS  # it takes as long to import as the rest
+
+    if value.tokenizer not in TOKENIZERS:
+        known = ", ".join(map(repr, TOKENIZERS))
+        raise ValueError(f"{name}.tokenizer must be one of {known}, not {value.tokenizer!r}")
     for field in ("verifies_reasoning", "shares_prefixes"):
         if not isinstance(getattr(value, field), bool):
             kind = type(getattr(value, field)).__name__

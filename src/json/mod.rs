@@ -5,6 +5,7 @@ mod cursor;
 mod decode;
 mod needle;
 mod strings;
+mod weight;
 
 pub use crate::text::Counted;
 pub use block::Scanner;
@@ -14,3 +15,4 @@ pub(crate) use decode::push_code_point;
 pub use decode::{decode, newlines, skip_chars};
 pub(crate) use needle::Needle;
 pub use strings::{Fault, plain};
+pub(crate) use weight::{FALSE, MARK, NUMBER, WORD, json_weight, string_weight};

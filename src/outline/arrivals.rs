@@ -1,26 +1,32 @@
 //! Results that arrived as other texts: cut, or as placeholders.
 
-use super::{Outline, ToolResult};
+use super::Outline;
 use crate::clip::Clip;
 use core::ops::Range;
 
 impl Outline {
-    /// Cuts a result, after which its text has this many newlines.
-    pub(crate) fn cut(&mut self, result: usize, clip: Clip, newlines: u32) {
-        let ToolResult { chars, newlines: before, message, .. } = &mut self.results[result];
+    /// Cuts a result, after which its text has this many newlines, and weighs so much.
+    pub(crate) fn cut(&mut self, result: usize, clip: Clip, newlines: u32, weight: usize) {
         let removed = clip.removed();
-        (*chars, *before) = (*chars - removed, newlines);
-        self.messages[*message as usize].chars -= removed;
+        self.results[result].newlines = newlines;
+        self.change(result, self.results[result].chars - removed, weight);
         self.cuts.insert(self.cuts_before(result), (result as u32, clip));
     }
 
-    /// Makes a result of so many characters a placeholder.
-    pub(crate) fn clear(&mut self, result: usize, chars: usize) {
-        let ToolResult { chars: before, message, .. } = &mut self.results[result];
-        let removed = *before - chars;
-        *before = chars;
-        self.messages[*message as usize].chars -= removed;
+    /// Makes a result a placeholder of so many characters, which weighs so much.
+    pub(crate) fn clear(&mut self, result: usize, chars: usize, weight: usize) {
+        let removed = self.results[result].chars - chars;
+        self.change(result, chars, weight);
         self.cleared.insert(self.cleared_before(result), (result as u32, removed));
+    }
+
+    /// Gives a result a text of so many characters, which weighs so much.
+    fn change(&mut self, result: usize, chars: usize, weight: usize) {
+        let result = &mut self.results[result];
+        let message = &mut self.messages[result.message as usize];
+        message.chars = message.chars - result.chars + chars;
+        message.weight = message.weight - result.weight + weight;
+        (result.chars, result.weight) = (chars, weight);
     }
 
     pub(super) fn cleared_before(&self, result: usize) -> usize {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use texts::RecentNames;
 pub use texts::TextSpan;
-pub(crate) use write::{CALL_CHARS, Texts, write_message};
+pub(crate) use write::{CALL_CHARS, Texts, opaque_weight, write_message};
 
 /// A half-open range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,8 +37,11 @@ pub struct Message {
     pub chars: usize,
     /// Images and documents in it.
     pub images: u32,
-    /// Characters of the model's reasoning in it, which count only to limits.
+    /// What its text and calls weigh, where tokens are asked; else 0. Likewise what can be read of its reasoning weighs, and quarter
+    /// tokens of reasoning that only the provider reads.
+    pub weight: usize,
     pub reasoning: usize,
+    pub sealed: usize,
     /// The first of its calls; they end at the `first_call` of the next message.
     pub first_call: u32,
     /// The first of its results.
@@ -113,6 +116,8 @@ pub struct ToolResult {
     pub value: Span,
     /// Characters of the observation's text.
     pub chars: usize,
+    /// What it weighs, where tokens are asked; else 0.
+    pub weight: usize,
     /// Newlines in it; counted only if the placeholder names them.
     pub newlines: u32,
     /// The message that holds it.

@@ -1,11 +1,18 @@
 //! What a shape finds in a message -> Outline, of bytes and of dicts alike.
 
 use super::{Call, Half, Message, Name, Outline, Role, Span, TextSpan, ToolResult};
+use crate::shape::Frame;
 use crate::shape::{self, ItemType, Key, RawCall, RawResult, Sink, Value};
-use crate::text::count_chars;
+use crate::text::{count_chars, weight};
 
 /// Characters that a call counts besides its name and arguments.
 pub(crate) const CALL_CHARS: usize = 20;
+
+/// What characters weigh of which no text is read: JSON of unknown parts, and what adapters count. A character of tool results weighs
+/// 1.3 quarter tokens (2026-11-28).
+pub(crate) fn opaque_weight(chars: usize) -> usize {
+    chars.saturating_mul(13) / 10
+}
 
 /// The texts of a message, as one kind of input has them.
 pub(crate) trait Texts<V: Value> {
@@ -20,6 +27,12 @@ pub(crate) trait Texts<V: Value> {
     }
     /// Adds a text. Returns its characters.
     fn text(&mut self, outline: &mut Outline, text: &V::Text) -> Result<usize, V::Stop>;
+    /// Whether texts are weighed.
+    fn weighs(&self) -> bool;
+    /// What a text weighs.
+    fn weight(&self, text: &V::Text) -> usize;
+    /// What a value that is no text weighs as JSON.
+    fn json_weight(&self, value: &V) -> usize;
     fn begin_observation(&mut self, outline: &Outline);
     /// Adds to the facts of a result what only this kind of input has.
     fn end_observation(&mut self, outline: &mut Outline, result: &RawResult<V>, facts: &mut ToolResult);
@@ -31,11 +44,15 @@ struct MessageWriter<'a, T> {
     texts: T,
     message: u32,
     chars: usize,
+    weight: usize,
+    /// Characters outside of observations of which no text is read.
+    opaque: usize,
     images: u32,
-    reasoning: usize,
+    /// What can be read of it weighs so much, and the rest counts so many quarter tokens.
+    reasoning: (usize, usize),
     has_thinking: bool,
-    /// Characters and images before the current observation.
-    before: (usize, u32),
+    /// Characters, weight and images before the current observation.
+    before: (usize, usize, u32),
 }
 
 /// Reads a message into an Outline; `span` are its bytes, if the input was bytes.
@@ -59,15 +76,18 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
         texts,
         message: index as u32,
         chars: 0,
+        weight: 0,
+        opaque: 0,
         images: 0,
-        reasoning: 0,
+        reasoning: (0, 0),
         has_thinking: false,
-        before: (0, 0),
+        before: (0, 0, 0),
     };
     let facts = shape::read::<V, _>(object, &mut writer)?;
-    let MessageWriter { outline, chars, images, reasoning, has_thinking, .. } = writer;
+    let MessageWriter { outline, chars, weight, opaque, images, reasoning, has_thinking, .. } = writer;
     let message = &mut outline.messages[index];
-    (message.chars, message.images, message.reasoning) = (chars, images, reasoning);
+    (message.chars, message.weight, message.images) = (chars, weight + opaque_weight(opaque), images);
+    (message.reasoning, message.sealed) = reasoning;
     message.take(&facts);
     let is_step = matches!(facts.item, ItemType::Step(_)); // of Interactions, which stay as they came
     let is_thought = has_thinking && facts.role == Role::Assistant && !is_step;
@@ -101,6 +121,9 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
     #[inline]
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop> {
         self.chars += self.texts.text(self.outline, text)?;
+        if self.texts.weighs() {
+            self.weight += self.texts.weight(text);
+        }
         Ok(())
     }
 
@@ -108,8 +131,11 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
         self.images += 1;
     }
 
-    fn reasoning(&mut self, _: Option<&V::Text>, chars: usize) {
-        self.reasoning += chars;
+    fn reasoning(&mut self, text: Option<&V::Text>, sealed: usize) {
+        if self.texts.weighs() {
+            self.reasoning.0 += text.map_or(0, |text| self.texts.weight(text));
+            self.reasoning.1 += sealed;
+        }
     }
 
     fn signed(&mut self) {
@@ -118,6 +144,7 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
 
     fn opaque(&mut self, chars: usize) {
         self.chars += chars;
+        self.opaque += if self.texts.weighs() { chars } else { 0 };
     }
 
     #[cold]
@@ -137,6 +164,12 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
         let name_chars = name.map_or(0, |name| count_chars(self.outline.name(name)));
         let arguments = call.arguments.map_or(Ok(0), |arguments| arguments.size(call.depth))?;
         self.chars += name_chars + arguments + CALL_CHARS;
+        if self.texts.weighs() {
+            let of_value =
+                |value: &V| value.text().map_or_else(|| self.texts.json_weight(value), |text| self.texts.weight(text));
+            let arguments = call.arguments.map_or(0, of_value);
+            self.weight += name.map_or(0, |name| weight(self.outline.name(name))) + arguments;
+        }
         self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
         Ok(())
     }
@@ -144,21 +177,26 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
     #[inline]
     fn begin_observation(&mut self) {
         self.texts.begin_observation(self.outline);
-        self.before = (self.chars, self.images);
+        self.before = (self.chars, self.weight, self.images);
     }
 
     #[inline]
     fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop> {
         self.chars += result.chars;
+        if result.chars > 0 && self.texts.weighs() {
+            let whole = result.value.filter(|_| result.frame == Frame::Output);
+            self.weight += whole.map_or_else(|| opaque_weight(result.chars), |value| self.texts.json_weight(value));
+        }
         let mut facts = ToolResult {
             id: self.id(result.id),
             name: self.name(result.name),
             value: Span::default(),
             chars: self.chars - self.before.0,
+            weight: self.weight - self.before.1,
             newlines: 0,
             message: self.message,
             block: result.block as u32,
-            images: self.images - self.before.1,
+            images: self.images - self.before.2,
             first_piece: 0,
             pieces: 0,
             first_byte: 0,

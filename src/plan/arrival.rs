@@ -17,6 +17,7 @@ use crate::patterns::fits;
 use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
 use crate::source::Source;
+use crate::text::weight;
 use crate::turns::Turns;
 use core::ops::Range;
 use std::borrow::Cow;
@@ -25,10 +26,10 @@ use std::cell::LazyCell;
 /// What a result arrives as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// A cut text, with so many newlines.
-    Cut(Clip, u32),
-    /// The placeholder, of so many characters.
-    Cleared(usize),
+    /// A cut text, with so many newlines, which weighs so much.
+    Cut(Clip, u32, usize),
+    /// The placeholder, of so many characters, which weighs so much.
+    Cleared(usize, usize),
 }
 
 impl PlanContext<'_> {
@@ -68,19 +69,18 @@ impl Masker<'_> {
         let PlanContext { outline, policy, source, .. } = self.context;
         if policy.text.markers.iter().any(|marker| self.context.is_text(result, marker)) {
             let (before, after) = (outline.results[result].chars, self.placeholder_chars(result));
-            return (before >= after && !self.is_exempt(result)).then_some(Arrival::Cleared(after));
+            let weight = if policy.weighs() { self.placeholder_weight(result) } else { 0 };
+            return (before >= after && !self.is_exempt(result)).then_some(Arrival::Cleared(after, weight));
         }
         if policy.text.stubs.iter().any(|(_, text)| self.context.is_text(result, text)) {
             return None;
         }
         let clip = self.clip(result, result, policy.text.max_result_chars?)?;
         // In replays, which name no lines, a text may be left out.
-        let newlines = if policy.names_lines() {
-            memchr::memchr_iter(b'\n', &clip.apply(&source.observation(outline, result))).count()
-        } else {
-            0
-        };
-        Some(Arrival::Cut(clip, newlines as u32))
+        let text = LazyCell::new(|| clip.apply(&source.observation(outline, result)));
+        let newlines = if policy.names_lines() { memchr::memchr_iter(b'\n', &text).count() } else { 0 };
+        let weight = if policy.weighs() { weight(&text) } else { 0 };
+        Some(Arrival::Cut(clip, newlines as u32, weight))
     }
 }
 
@@ -88,8 +88,8 @@ impl Arrival {
     /// Lets a result of a history arrive as this.
     pub(crate) fn take(self, outline: &mut Outline, result: usize) {
         match self {
-            Arrival::Cut(clip, newlines) => outline.cut(result, clip, newlines),
-            Arrival::Cleared(chars) => outline.clear(result, chars),
+            Arrival::Cut(clip, newlines, weight) => outline.cut(result, clip, newlines, weight),
+            Arrival::Cleared(chars, weight) => outline.clear(result, chars, weight),
         }
     }
 }

@@ -6,8 +6,9 @@ use crate::fingerprint::Digest;
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
-use crate::policy::{Policy, Requests, UNKNOWN_REQUESTS};
+use crate::policy::{Policy, Requests, Tokens, UNKNOWN_REQUESTS};
 use crate::source::Source;
+use crate::text::weight;
 use crate::turns::Turns;
 use std::collections::HashMap;
 
@@ -20,6 +21,8 @@ pub struct Costs {
     pub observations: Vec<(usize, usize)>,
     /// Costs of texts that were requested.
     pub texts: HashMap<Vec<u8>, usize>,
+    /// How texts count that are weighed; None: by a function of the caller, who is asked for the costs of new ones.
+    pub tokens: Option<Tokens>,
 }
 
 /// The state of the summary.
@@ -69,6 +72,11 @@ impl Default for Given<'_> {
 pub(crate) struct Uncounted(pub Vec<Vec<u8>>);
 
 impl Costs {
+    /// Whether the caller counts texts.
+    pub(crate) fn are_given(&self) -> bool {
+        self.tokens.is_none()
+    }
+
     /// The cost of an observation: raw, and as masked or cut.
     pub(super) fn of(&self, masked: &Masked) -> (usize, usize) {
         let (raw, after) = self.observations[masked.result as usize];
@@ -80,7 +88,10 @@ impl Costs {
 
     /// The cost of a text; else it is needed.
     pub(super) fn of_text(&self, text: &[u8]) -> Result<usize, Uncounted> {
-        self.texts.get(text).copied().ok_or_else(|| Uncounted(vec![text.to_vec()]))
+        match self.tokens {
+            Some(tokens) => Ok(tokens.of(weight(text))),
+            None => self.texts.get(text).copied().ok_or_else(|| Uncounted(vec![text.to_vec()])),
+        }
     }
 
     /// The cost of a message with its observations, unmasked, and without its reasoning.
@@ -165,13 +176,12 @@ impl<'a> PlanContext<'a> {
 
     /// What the reasoning of a message costs, if it is sent.
     pub(super) fn reasoning_of(&self, message: usize) -> usize {
-        let chars = || self.policy.reasoning_of(self.outline, message);
-        self.costs.map_or_else(chars, |costs| costs.messages[message].1)
+        self.costs.map_or(0, |costs| costs.messages[message].1)
     }
 
-    /// The cost of a cut text: its characters, or what the caller has counted.
+    /// The cost of a cut text: its characters, or what it was counted.
     pub(super) fn text_cost(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> usize {
-        self.costs.map_or(chars, |costs| costs.texts.get(&text()).copied().unwrap_or(chars))
+        self.costs.map_or(chars, |costs| costs.of_text(&text()).unwrap_or(chars))
     }
 }
 

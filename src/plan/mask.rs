@@ -6,6 +6,7 @@ use super::stay::StayingTools;
 use crate::clip::Clip;
 use crate::dispatch::has_dispatch;
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
+use crate::text::weight;
 use crate::turns::Turns;
 
 pub(super) struct Masker<'a> {
@@ -44,6 +45,14 @@ impl<'a> Masker<'a> {
     /// Characters of the placeholder of a result.
     pub(crate) fn placeholder_chars(&self, result: usize) -> usize {
         self.placeholder.chars(&self.facts(result))
+    }
+
+    /// What the placeholder of a result weighs; its handle as if that had digits alone.
+    pub(crate) fn placeholder_weight(&self, result: usize) -> usize {
+        match self.placeholder.whole() {
+            Some(text) => weight(text),
+            None => weight(&self.placeholder.render(&Form::Placeholder, &self.facts(result), Vec::new)),
+        }
     }
 
     /// The values of an observation, as far as the placeholder depends on them.

@@ -32,6 +32,7 @@ mod turn_spans;
 mod units;
 mod view;
 mod voided;
+mod weighed;
 mod window;
 
 use crate::outline::Outline;

@@ -17,6 +17,7 @@ use crate::policy::{Policy, Requests};
 use crate::source::Source;
 use crate::text::count_chars;
 use crate::turns::Turns;
+use std::borrow::Cow;
 
 /// Inputs and facts shared by the stages.
 pub(super) struct Planner<'a> {
@@ -27,7 +28,7 @@ pub(super) struct Planner<'a> {
     pub(super) policy: &'a Policy,
     pub(super) requests: &'a Requests,
     pub(super) placeholder: Placeholder<'a>,
-    pub(super) costs: Option<&'a Costs>,
+    pub(super) costs: Option<Cow<'a, Costs>>,
     pub(super) remembered: Option<&'a dyn Remembered>,
     pub(super) pairs: Pairs,
     pub(super) turns: Turns,
@@ -56,7 +57,7 @@ impl<'a> Planner<'a> {
             policy,
             requests,
             placeholder,
-            costs,
+            costs: costs.map(Cow::Borrowed),
             remembered,
             pairs,
             turns,
@@ -65,6 +66,9 @@ impl<'a> Planner<'a> {
             related: vec![],
             chars,
         };
+        if planner.costs.is_none() {
+            planner.costs = Costs::weighed(planner.context(), 0..end).map(Cow::Owned);
+        }
         planner.related = planner.context().related();
         planner.older_end = older_end(planner.context(), end);
         planner
@@ -72,7 +76,7 @@ impl<'a> Planner<'a> {
 
     pub(super) fn context(&self) -> PlanContext<'_> {
         let Planner { outline, source, policy, requests, placeholder, costs, pairs, turns, related, .. } = self;
-        let (source, costs) = (*source, *costs);
+        let (source, costs) = (*source, costs.as_deref());
         PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related }
     }
 
@@ -87,21 +91,21 @@ impl<'a> Planner<'a> {
 
     /// The cost of the whole history with these observations masked.
     pub(super) fn cost(&self, masking: &Masking) -> usize {
-        match self.costs {
-            None if !self.policy.limit.counts_reasoning => self.chars - masking.removed,
-            _ => self.view_cost(|_| true, masking).0,
+        match &self.costs {
+            None => self.chars - masking.removed,
+            Some(_) => self.view_cost(|_| true, masking).0,
         }
     }
 
     /// The cost after masking one more observation.
     pub(super) fn cost_after(&self, cost: usize, masked: &Masked) -> usize {
-        let (before, after) = self.costs.map_or((masked.removed, 0), |costs| costs.of(masked));
+        let (before, after) = self.costs.as_deref().map_or((masked.removed, 0), |costs| costs.of(masked));
         cost.saturating_sub(before).saturating_add(after)
     }
 
     /// The cost of a new text: its characters, or what the caller has counted.
     pub(super) fn cost_of(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> Result<usize, Uncounted> {
-        self.costs.map_or(Ok(chars), |costs| costs.of_text(&text()))
+        self.costs.as_deref().map_or(Ok(chars), |costs| costs.of_text(&text()))
     }
 
     /// Cost and characters of the kept messages with these observations masked.

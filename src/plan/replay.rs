@@ -150,7 +150,7 @@ impl Played<'_> {
         }
         let writer = SummaryWriter::of(self.planner.context(), &self.state, &Step::default(), summary);
         let built_in = writer.built_in(&writer.tagged());
-        let text = SummaryWriter::clipped(&built_in, summary.share, self.planner.costs).ok()?;
+        let text = SummaryWriter::clipped(&built_in, summary.share, self.planner.costs.as_deref()).ok()?;
         self.summary_chars = count_chars(&text);
         Some(text)
     }

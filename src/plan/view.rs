@@ -52,7 +52,7 @@ impl Planner<'_> {
                 }
                 _ => writer.built_in(&writer.tagged()),
             };
-            let text = SummaryWriter::clipped(&text, standing.share, self.costs)?;
+            let text = SummaryWriter::clipped(&text, standing.share, self.costs.as_deref())?;
             let own_chars = count_chars(&text);
             let own_cost = self.cost_of(own_chars, || text.clone())?;
             cost = cost.saturating_sub(standing.share).saturating_add(own_cost);

@@ -2,7 +2,7 @@
 
 mod terms;
 
-pub use terms::{Boundary, CachePrices, Due, Model, Summaries, SummaryPrices, Terms};
+pub use terms::{Boundary, CachePrices, Due, Model, Summaries, SummaryPrices, Terms, Tokens};
 
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
@@ -309,6 +309,7 @@ macro_rules! parameters {
             summaries => policy.terms.summaries,
             pins_boundary => policy.terms.pins_boundary,
             verifies_reasoning => policy.terms.verifies_reasoning,
+            tokens => policy.terms.tokens,
             terms_by_shape => policy.terms_by_shape,
             placeholder => policy.text.placeholder,
             least_removed => policy.text.least_removed,
@@ -381,14 +382,9 @@ impl Policy {
         self.terms.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
     }
 
-    /// What a message counts to limits where no tokens are counted: its characters, and those of its reasoning.
-    pub(crate) fn cost_of(&self, outline: &Outline, message: usize) -> usize {
-        outline.chars_of(message, self.text.image_chars).saturating_add(self.reasoning_of(outline, message))
-    }
-
-    /// Characters of the reasoning of a message, if that counts.
-    pub(crate) fn reasoning_of(&self, outline: &Outline, message: usize) -> usize {
-        if self.limit.counts_reasoning { outline.messages[message].reasoning } else { 0 }
+    /// Whether texts are weighed: tokens are asked, and the caller does not count them.
+    pub(crate) fn weighs(&self) -> bool {
+        self.terms.tokens.is_some()
     }
 
     /// The budget of a request after this many messages.

@@ -99,4 +99,22 @@ pub struct Terms {
     pub pins_boundary: bool,
     /// Whether signed reasoning is refused, or dropped, after an edit before it.
     pub verifies_reasoning: bool,
+    /// How the model counts, where tokens are asked and no function of the caller counts them; None: characters.
+    pub tokens: Option<Tokens>,
+}
+
+/// How a model counts: what texts weigh at its scale, and what is beside them. Images have their own option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tokens {
+    /// Quarter tokens of a thousand quarters of text.
+    pub scale: usize,
+    /// Quarter tokens of a call with its result, beside its name, its arguments and the text.
+    pub call: usize,
+}
+
+impl Tokens {
+    /// Quarter tokens of texts that weigh so much.
+    pub(crate) fn of(self, weight: usize) -> usize {
+        (weight as u128 * self.scale as u128 / 1_000) as usize
+    }
 }

@@ -8,7 +8,7 @@ use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
 use crate::plan::{Cache, Costs, Remembered, Rule, SummaryInput};
 use crate::policy::{
-    Boundary, Due, Field, Goal, Model, Policy, Requests, Summaries, SummaryPrices, Template, Terms, parameters,
+    Boundary, Due, Field, Goal, Model, Policy, Requests, Summaries, SummaryPrices, Template, Terms, Tokens, parameters,
 };
 use crate::provider::{CacheRule, ProviderCache};
 use crate::quoted::Door;
@@ -171,19 +171,33 @@ impl Parameter for ProviderCache {
     }
 }
 
+/// Thousandths of its scale, and quarter tokens of a call.
+type RawTokens = Option<(usize, usize)>;
+
+impl Parameter for Tokens {
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (scale, call) = value.extract()?;
+        Ok(Tokens { scale, call })
+    }
+}
+
 impl Parameter for Vec<(Shape, Terms)> {
     /// Reads the name of each shape, and the parameters that are different for it.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        type Raw<'py> =
-            (PyBackedStr, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, bool, bool));
+        type Raw<'py> = (
+            PyBackedStr,
+            (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, bool, bool, RawTokens),
+        );
         let shapes: Vec<Raw<'_>> = value.extract()?;
-        let read = |(name, (provider, boundary, cache, summaries, pins_boundary, verifies_reasoning)): Raw<'_>| {
-            let unknown = || PyValueError::new_err(format!("unknown shape {:?}", &*name));
-            let shape = Shape::of_provider(&name).ok_or_else(unknown)?;
-            let (boundary, cache) = (Parameter::read(&boundary)?, Parameter::read(&cache)?);
-            let summaries = summaries.as_ref().map(Parameter::read).transpose()?;
-            Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary, verifies_reasoning }))
-        };
+        let read =
+            |(name, (provider, boundary, cache, summaries, pins_boundary, verifies_reasoning, tokens)): Raw<'_>| {
+                let unknown = || PyValueError::new_err(format!("unknown shape {:?}", &*name));
+                let shape = Shape::of_provider(&name).ok_or_else(unknown)?;
+                let (boundary, cache) = (Parameter::read(&boundary)?, Parameter::read(&cache)?);
+                let summaries = summaries.as_ref().map(Parameter::read).transpose()?;
+                let tokens = tokens.map(|(scale, call)| Tokens { scale, call });
+                Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary, verifies_reasoning, tokens }))
+            };
         shapes.into_iter().map(read).collect()
     }
 }
@@ -268,7 +282,7 @@ impl<'py> FromPyObject<'_, 'py> for Costs {
             let Text(text) = text.extract()?;
             Ok((text, cost.extract()?))
         };
-        Ok(Costs { messages, observations, texts: texts.iter().map(counted).collect::<PyResult<_>>()? })
+        Ok(Costs { messages, observations, texts: texts.iter().map(counted).collect::<PyResult<_>>()?, tokens: None })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::convert::with_text;
 use super::values::Any;
-use crate::outline::{CALL_CHARS, Call, Message, Name, NameUse, Outline, Role, Span, TextSpan, ToolResult};
+use crate::outline::{
+    CALL_CHARS, Call, Message, Name, NameUse, Outline, Role, Span, TextSpan, ToolResult, opaque_weight,
+};
 use crate::shape::{Frame, MessageFacts, role_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -20,25 +22,29 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
         let role = with_text(&role, role_of);
         let (first_call, first_result) = (outline.calls.len() as u32, outline.results.len() as u32);
         let (mut chars, mut images) = (count(facts, 1)?, count(facts, 4)?);
-        let mut block = 1 + images as u32;
+        let (mut block, mut weighed) = (1 + images as u32, chars);
         for call in items(facts, 2)? {
             let call = tuple(&call, "CallFacts")?;
             let (id, name) = (kept(call, 0, &mut outline)?, interned(call, 1, &mut outline)?);
             let name_chars = text(call, 1)?.map_or(Ok(0), |name| name.len())?;
             chars += CALL_CHARS + name_chars + count(call, 2)?;
+            weighed += name_chars + count(call, 2)?;
             outline.calls.push(Call { id, name, message: index as u32, block });
             block += 1;
         }
+        let mut weight = opaque_weight(weighed);
         for result in items(facts, 3)? {
             let result = tuple(&result, "ResultFacts")?;
             let (id, name) = (kept(result, 0, &mut outline)?, interned(result, 1, &mut outline)?);
             let (result_chars, result_images) = (count(result, 2)?, count(result, 4)?);
             (chars, images) = (chars + result_chars, images + result_images);
+            weight += opaque_weight(result_chars);
             outline.results.push(ToolResult {
                 id,
                 name,
                 value: Span::default(),
                 chars: result_chars,
+                weight: opaque_weight(result_chars),
                 newlines: u32::try_from(count(result, 3)?.saturating_sub(1)).unwrap_or(u32::MAX),
                 message: index as u32,
                 block,
@@ -54,7 +60,8 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
             });
             block += 1;
         }
-        let mut message = Message { chars, images: images as u32, first_call, first_result, ..Message::default() };
+        let mut message =
+            Message { chars, weight, images: images as u32, first_call, first_result, ..Message::default() };
         message.take(&MessageFacts::given(role, block));
         message.is_signed = role == Role::Assistant && flag(facts, 5, false)?;
         outline.messages.push(message);

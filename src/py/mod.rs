@@ -33,7 +33,7 @@ use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Given, Outcome, Remembered, SummaryInput};
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::repaired::{Added, IdStep, id_steps, repair_json, steps};
-use crate::scan::{field, scan};
+use crate::scan::{field, scan, scan_weighing};
 use crate::shape;
 use crate::source::OneText;
 use convert::{PyPolicy, Text, Texts, Walked, check_costs, count_request, summary_request, to_str, transcript_error};
@@ -103,7 +103,9 @@ fn reduce_json<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
-        let outline = py.detach(|| scan(bytes, surrogates)).map_err(|error| transcript_error(py, &error))?;
+        let weighs = policy.get().policy.weighs();
+        let outline = py.detach(|| scan_weighing(bytes, surrogates, weighs));
+        let outline = outline.map_err(|error| transcript_error(py, &error))?;
         let model = of_model.and_then(|of_model| Some((of_model, request::text_field(bytes, &outline, "model")?)));
         let own = model.map(|(of_model, model)| of_model.call((), Some(&[("model", model)].into_py_dict(py)?)));
         let own = own.transpose()?.map(Bound::cast_into::<PyPolicy>).transpose()?;
@@ -297,6 +299,12 @@ fn count_chars(history: &Bound<'_, PyAny>, image_chars: usize, surrogates: bool)
     })
 }
 
+/// What a text weighs, in quarter tokens before the scale of its model.
+#[pyfunction]
+fn weight(text: &Bound<'_, PyString>) -> PyResult<usize> {
+    guarded(|| Ok(values::text_weight(text)))
+}
+
 /// Whether nothing in a history is of a known shape.
 #[pyfunction]
 #[pyo3(signature = (history, surrogates=false))]
@@ -368,6 +376,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(repaired, module)?)?;
         module.add_function(wrap_pyfunction!(fields, module)?)?;
         module.add_function(wrap_pyfunction!(count_chars, module)?)?;
+        module.add_function(wrap_pyfunction!(weight, module)?)?;
         module.add_function(wrap_pyfunction!(is_unrecognized, module)?)?;
         module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
         module.add_function(wrap_pyfunction!(wait_after, module)?)?;

@@ -12,7 +12,7 @@ use crate::outline::Outline;
 use crate::plan::{self, Need};
 use crate::policy::Policy;
 use crate::quoted::{Door, Examined, FromResult};
-use crate::scan::scan;
+use crate::scan::{scan, scan_weighing};
 use crate::source::{Bytes, Source, count_newlines};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -51,7 +51,7 @@ pub(super) fn replay_json<'py>(
         let (py, bytes) = (data.py(), data.as_bytes());
         let policies = doors(&policies);
         let sent = py.detach(|| {
-            let mut outline = scan(bytes, surrogates)?;
+            let mut outline = scan_weighing(bytes, surrogates, policies.iter().any(|(policy, _)| policy.weighs()))?;
             if policies.iter().any(|(policy, _)| policy.names_lines()) {
                 count_newlines(bytes, &mut outline, 0);
             }

@@ -65,10 +65,11 @@ type Noted = Vec<(usize, Vec<(u64, usize)>)>;
 #[pymethods]
 impl PyRequest {
     #[new]
-    fn new(data: &Bound<'_, PyBytes>, kept_by_provider: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (data, kept_by_provider, weighs=false))]
+    fn new(data: &Bound<'_, PyBytes>, kept_by_provider: Vec<String>, weighs: bool) -> PyResult<Self> {
         guarded(|| {
             let (py, bytes) = (data.py(), data.as_bytes());
-            let outline = py.detach(|| scan_bounded(bytes)).map_err(|error| transcript_error(py, &error))?;
+            let outline = py.detach(|| scan_bounded(bytes, weighs)).map_err(|error| transcript_error(py, &error))?;
             Ok(PyRequest {
                 data: data.clone().unbind(),
                 is_kept_by_provider: kept_by_provider.into_iter().any(|name| has_field(bytes, &outline, &name)),

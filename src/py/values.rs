@@ -1,8 +1,11 @@
 //! Conversion and size of Python values.
 
+use super::convert::{bytes_of, with_text};
+use super::cpython;
 use crate::error::Kind;
-use crate::json::MAX_DEPTH;
+use crate::json::{FALSE, MARK, MAX_DEPTH, NUMBER, WORD};
 use crate::shape::Key;
+use crate::text::weight;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -113,6 +116,40 @@ pub(super) fn compact_chars(value: &Any, depth: usize) -> Result<usize, Kind> {
         }
     }
     Ok(size)
+}
+
+/// What a text weighs.
+pub(super) fn text_weight(text: &Bound<PyString>) -> usize {
+    // Python would keep a copy in UTF-8 of one that is not ASCII.
+    if cpython::is_ascii(text) { with_text(text, weight) } else { weight(&bytes_of(text)) }
+}
+
+/// What a value weighs as compact JSON, once its size was found.
+pub(super) fn json_weight(value: &Any) -> usize {
+    let (mut sum, mut to_visit) = (0, vec![value.clone()]);
+    let marks = |members: usize| MARK * (2 + members.saturating_sub(1));
+    while let Some(value) = to_visit.pop() {
+        if let Ok(text) = value.cast::<PyString>() {
+            sum += 2 * MARK + text_weight(text);
+        } else if let Ok(dict) = value.cast::<PyDict>() {
+            sum += marks(dict.len()) + MARK * dict.len(); // a colon each
+            for (key, value) in dict {
+                sum += key.cast::<PyString>().map_or(NUMBER, |key| 2 * MARK + text_weight(key));
+                to_visit.push(value);
+            }
+        } else if let Ok(list) = value.cast::<PyList>() {
+            sum += marks(list.len());
+            to_visit.extend(list);
+        } else if let Ok(tuple) = value.cast::<PyTuple>() {
+            sum += marks(tuple.len());
+            to_visit.extend(tuple);
+        } else if let Ok(flag) = value.cast::<PyBool>() {
+            sum += if flag.is_true() { WORD } else { FALSE };
+        } else {
+            sum += if value.is_none() { WORD } else { NUMBER };
+        }
+    }
+    sum
 }
 
 pub(super) fn container(length: usize, depth: usize) -> Result<usize, Kind> {

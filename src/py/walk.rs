@@ -3,7 +3,7 @@
 use super::convert::{Stopped, Walked, with_text};
 use super::cpython;
 use super::dicts::Dicts;
-use super::values::{Any, Dict, Names, cast, compact_chars, is_of_client, name};
+use super::values::{Any, Dict, Names, cast, compact_chars, is_of_client, json_weight, name, text_weight};
 use crate::error::{Error, Kind};
 use crate::outline::{Outline, Texts, ToolResult, write_message};
 use crate::policy::Policy;
@@ -87,6 +87,7 @@ impl<'py> Value for Any<'py> {
 pub(super) fn walk(dicts: &mut Dicts, policies: &[&Policy]) -> Walked<Outline> {
     let needs_lines = policies.iter().any(|policy| policy.names_lines());
     let needs_errors = policies.iter().any(|policy| policy.exempt.errors);
+    let weighs = policies.iter().any(|policy| policy.weighs());
     let mut outline = Outline::default();
     // About as many calls and results as messages: too much capacity costs nothing, growing costs copies.
     let length = dicts.list.len();
@@ -99,7 +100,7 @@ pub(super) fn walk(dicts: &mut Dicts, policies: &[&Policy]) -> Walked<Outline> {
             return Err(Error::in_message(Kind::Message, None, index, None).into());
         };
         let (values, names) = (&mut dicts.values, &mut dicts.names);
-        let texts = DictTexts { values, names, newlines: 0, before: 0, needs_lines, needs_errors };
+        let texts = DictTexts { values, names, newlines: 0, before: 0, needs_lines, needs_errors, weighs };
         write_message::<Any, _>(&mut outline, texts, message, None).map_err(|stopped| match stopped {
             Stopped::Shape(error) => Stopped::Shape(Error { message_index: Some(index), ..error }),
             Stopped::Python(_) => stopped,
@@ -117,6 +118,7 @@ struct DictTexts<'a, 'py> {
     before: usize,
     needs_lines: bool,
     needs_errors: bool,
+    weighs: bool,
 }
 
 /// The first character of a text that begins with an ASCII character; else 0.
@@ -144,6 +146,19 @@ impl<'py> Texts<Any<'py>> for DictTexts<'_, 'py> {
             self.newlines += count.extract::<usize>()?;
         }
         Ok(text.len()?)
+    }
+
+    #[inline]
+    fn weighs(&self) -> bool {
+        self.weighs
+    }
+
+    fn weight(&self, text: &Bound<'py, PyString>) -> usize {
+        text_weight(text)
+    }
+
+    fn json_weight(&self, value: &Any<'py>) -> usize {
+        json_weight(value)
     }
 
     #[inline]

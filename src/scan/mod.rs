@@ -46,6 +46,11 @@ pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
     scan_with(data, surrogates, Scanner::detect())
 }
 
+/// [`scan`] that weighs texts, if they are to be counted in tokens.
+pub fn scan_weighing(data: &[u8], surrogates: bool, weighs: bool) -> Result<Outline, Error> {
+    Scan { weighs, ..Scan::of(data, surrogates, Scanner::detect(), Outline::spare()) }.scanned()
+}
+
 /// Values that a bounded input may have, whatever its length.
 const FREE_VALUES: usize = 1 << 16;
 /// Bytes of a bounded input for each other value: the facts of one take about a hundred.
@@ -53,10 +58,8 @@ const LEAST_BYTES: usize = 32;
 
 /// [`scan`] of an input whose facts are to take no more memory than a few times its length. One of very many small values is
 /// refused.
-pub(crate) fn scan_bounded(data: &[u8]) -> Result<Outline, Error> {
-    let mut scan = Scan::of(data, false, Scanner::detect(), Outline::spare());
-    scan.is_bounded = true;
-    scan.scanned()
+pub(crate) fn scan_bounded(data: &[u8], weighs: bool) -> Result<Outline, Error> {
+    Scan { is_bounded: true, weighs, ..Scan::of(data, false, Scanner::detect(), Outline::spare()) }.scanned()
 }
 
 /// [`scan`] with a string scanner of the caller's choice, for tests.
@@ -66,11 +69,16 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
 
 /// Appends the message at the end of `data`, from `start` on, to the outline of the earlier ones. Malformed JSON, or a shape that
 /// is no message, leaves it unchanged.
-pub(crate) fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
+pub(crate) fn scan_message(
+    data: &[u8],
+    start: usize,
+    (surrogates, weighs): (bool, bool),
+    outline: &mut Outline,
+) -> Result<(), Error> {
     let index = outline.messages.len();
     let mark = outline.mark_before(index);
     let mut scan = Scan::of(data, surrogates, Scanner::detect(), core::mem::take(outline));
-    scan.index = Some(index);
+    (scan.index, scan.weighs) = (Some(index), weighs);
     scan.cursor.at = start;
     scan.cursor.enter();
     let read = scan.message(index).and_then(|()| scan.end());
@@ -217,6 +225,9 @@ struct Scan<'a> {
     tape: Tape<'a>,
     /// Whether an input of very many small values is refused.
     is_bounded: bool,
+    /// Whether texts are weighed, and what those of the current message of a common layout weigh.
+    weighs: bool,
+    weight: usize,
 }
 
 impl<'a> Reader<'a> for Scan<'a> {
@@ -228,7 +239,16 @@ impl<'a> Reader<'a> for Scan<'a> {
 impl<'a> Scan<'a> {
     fn of(data: &'a [u8], surrogates: bool, scanner: Scanner, outline: Outline) -> Self {
         let cursor = Cursor::new(data, scanner, surrogates, &NEEDLE);
-        Scan { cursor, outline, index: None, fault: None, tape: Tape::of(data), is_bounded: false }
+        Scan {
+            cursor,
+            outline,
+            index: None,
+            fault: None,
+            tape: Tape::of(data),
+            is_bounded: false,
+            weighs: false,
+            weight: 0,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The fast path: messages of common layouts, written to the Outline directly.
 
 use super::Scan;
-use crate::json::Counted;
+use crate::json::{Counted, json_weight, string_weight};
 use crate::outline::{CALL_CHARS, Call, Message, NameUse, Span, ToolResult};
 use crate::shape::{Frame, QuickMessage, Recorder, quick_message};
 
@@ -11,6 +11,7 @@ impl Scan<'_> {
         let (data, start) = (self.cursor.data, self.cursor.at);
         let (first_call, first_result) = (self.outline.calls.len(), self.outline.results.len());
         let first_piece = self.outline.pieces.len();
+        self.weight = 0;
         let Some(QuickMessage { facts, chars, end }) = quick_message(data, start, self) else {
             self.outline.calls.truncate(first_call);
             self.outline.results.truncate(first_result);
@@ -19,6 +20,7 @@ impl Scan<'_> {
         };
         let mut message = Message {
             chars,
+            weight: self.weight,
             first_call: first_call as u32,
             first_result: first_result as u32,
             first_piece: first_piece as u32,
@@ -29,6 +31,14 @@ impl Scan<'_> {
         self.cursor.at = end;
         true
     }
+
+    /// Adds what a text of the message weighs, where that is asked.
+    #[inline]
+    fn weigh(&mut self, text: &Counted) {
+        if self.weighs {
+            self.weight += string_weight(self.cursor.data, text);
+        }
+    }
 }
 
 impl Recorder for Scan<'_> {
@@ -37,17 +47,30 @@ impl Recorder for Scan<'_> {
     }
 
     fn size(&mut self, at: usize, depth: usize) -> Option<(usize, usize)> {
-        self.cursor.value_at(at, depth)
+        let (size, end) = self.cursor.value_at(at, depth)?;
+        if self.weighs {
+            self.weight += json_weight(&self.cursor.data[at..end]);
+        }
+        Some((size, end))
+    }
+
+    fn arguments(&mut self, arguments: &Counted) -> usize {
+        self.weigh(arguments);
+        arguments.chars()
     }
 
     fn text(&mut self, text: &Counted) -> usize {
         self.outline.pieces.push(Span { start: text.start, end: text.end });
+        self.weigh(text);
         text.chars()
     }
 
     fn call(&mut self, id: &Counted, name: Option<&Counted>, block: u32) -> usize {
         let data = self.cursor.data;
         let id = self.outline.keep_id_from(data, id);
+        if let Some(name) = name {
+            self.weigh(name);
+        }
         let interned = name.map(|name| self.outline.intern(name.raw(data)));
         let message = self.outline.messages.len() as u32;
         self.outline.calls.push(Call { id, name: interned, message, block });
@@ -56,13 +79,14 @@ impl Recorder for Scan<'_> {
 
     fn result(&mut self, id: &Counted, text: &Counted, block: u32) -> usize {
         let data = self.cursor.data;
-        let first_piece = self.outline.pieces.len() as u32;
+        let (first_piece, weight) = (self.outline.pieces.len() as u32, self.weight);
         let chars = self.text(text);
         let result = ToolResult {
             id: self.outline.keep_id_from(data, id),
             name: None,
             value: Span { start: text.start - 1, end: text.end + 1 },
             chars,
+            weight: self.weight - weight,
             newlines: 0,
             message: self.outline.messages.len() as u32,
             block,

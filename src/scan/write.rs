@@ -3,7 +3,7 @@
 use super::Scan;
 use super::tape::Node;
 use crate::error::Error;
-use crate::json::Counted;
+use crate::json::{Counted, json_weight, string_weight};
 use crate::outline::{Outline, Span, Texts, ToolResult, write_message};
 use crate::shape::RawResult;
 
@@ -11,7 +11,7 @@ impl Scan<'_> {
     /// Reads the message on the tape into the Outline.
     pub(super) fn write_message(&mut self, span: Span) -> Result<(), Error> {
         self.outline.uncommon.push(self.outline.messages.len() as u32);
-        let pieces = Pieces { data: self.cursor.data, first: 0, may_hold_dispatch: false };
+        let pieces = Pieces { data: self.cursor.data, weighs: self.weighs, first: 0, may_hold_dispatch: false };
         write_message::<Node, _>(&mut self.outline, pieces, &Node::message(&self.tape), Some(span))
     }
 }
@@ -19,6 +19,7 @@ impl Scan<'_> {
 /// Notes where texts are.
 struct Pieces<'a> {
     data: &'a [u8],
+    weighs: bool,
     /// The first piece of the current observation, and whether it may hold a dispatch block.
     first: usize,
     may_hold_dispatch: bool,
@@ -30,6 +31,18 @@ impl<'n> Texts<Node<'n>> for Pieces<'_> {
         outline.pieces.push(Span { start: text.start, end: text.end });
         self.may_hold_dispatch |= text.may_hold_needle;
         Ok(text.chars())
+    }
+
+    fn weighs(&self) -> bool {
+        self.weighs
+    }
+
+    fn weight(&self, text: &Node<'n>) -> usize {
+        string_weight(self.data, &text.counted())
+    }
+
+    fn json_weight(&self, value: &Node<'n>) -> usize {
+        json_weight(value.span().of(self.data))
     }
 
     fn begin_observation(&mut self, outline: &Outline) {

@@ -197,8 +197,9 @@ impl Session {
         let (index, was_run) = (self.len(), self.log.ends_with_run());
         self.log.scan(message, surrogates, &self.policy).map_err(|error| self.at_end(error))?;
         self.log.admit(&self.policy);
-        if let Some(costs) = costs {
-            self.log.give_costs(&self.policy, costs);
+        match costs {
+            Some(costs) => self.log.give_costs(&self.policy, costs),
+            None => self.log.weigh(&self.policy, index),
         }
         self.appended(index, was_run);
         let Some(store) = store else { return Ok(()) };

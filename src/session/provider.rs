@@ -21,6 +21,7 @@ impl Session {
         let Some((place, shape)) = shapes.enumerate().find(|(_, shape)| shape.decides_provider()) else { return };
         self.decided = Some(from + place);
         self.policy = self.given.decided(shape).map_or_else(|| self.given.clone(), Arc::new);
+        self.log.weigh(&self.policy, 0);
         self.fold_again(from);
     }
 
@@ -28,6 +29,7 @@ impl Session {
     pub(super) fn undecide(&mut self, messages: usize) {
         if self.decided.take_if(|decided| *decided >= messages).is_some() {
             self.policy = self.given.clone();
+            self.log.weigh(&self.policy, 0);
         }
     }
 
@@ -51,6 +53,7 @@ impl Session {
         self.given = Arc::new(policy.clone());
         let shape = self.decided.map(|message| self.log.outline.messages[message].shape);
         self.policy = shape.and_then(|shape| self.given.decided(shape)).map_or_else(|| self.given.clone(), Arc::new);
+        self.log.weigh(&self.policy, 0);
         self.fold_again(self.unrequested.unwrap_or(self.len()));
         self.forget_view_after(0);
         Ok(true)

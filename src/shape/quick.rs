@@ -13,7 +13,9 @@ pub(crate) trait Recorder {
     fn string(&mut self, start: usize) -> Option<Counted>;
     /// The size of the value at `at` as the arguments of a call, nested this deep in its message, and its end.
     fn size(&mut self, at: usize, depth: usize) -> Option<(usize, usize)>;
-    /// Reads a text. Returns its characters, as the next two functions do.
+    /// Reads the arguments of a call that are a string. Returns their characters, as the next three functions do.
+    fn arguments(&mut self, arguments: &Counted) -> usize;
+    /// Reads a text.
     fn text(&mut self, text: &Counted) -> usize;
     /// A call, whose arguments are counted by its caller.
     fn call(&mut self, id: &Counted, name: Option<&Counted>, block: u32) -> usize;
@@ -174,7 +176,7 @@ impl<R: Recorder> Quick<'_, R> {
             let name = self.id(name)?;
             let arguments = self.recorder.string(after(data, name.end, S::CALL_ARGUMENTS)?)?;
             at = after(data, arguments.end, b"\"}}")?;
-            chars += arguments.chars() + self.recorder.call(&id, Some(&name), block);
+            chars += self.recorder.arguments(&arguments) + self.recorder.call(&id, Some(&name), block);
             match after(data, at, S::COMMA) {
                 Some(next) => at = next,
                 None => break,

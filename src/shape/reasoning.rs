@@ -39,8 +39,8 @@ const KEYS: Keys = Keys::of(&[
     Key::RedactedContent,
 ]);
 
-/// Characters of the reasoning that a signature of so many characters stands for.
-fn sealed_chars(signature: usize) -> usize {
+/// Quarter tokens of the reasoning that a signature of so many characters stands for.
+fn sealed_tokens(signature: usize) -> usize {
     (signature * PER_HUNDRED / 100).saturating_sub(BESIDES)
 }
 
@@ -99,7 +99,7 @@ pub(super) fn of_converse<V: Value>(reasoning: &V, sink: &mut impl Sink<V>) -> R
         return value.object().map_or(Ok(()), |block| of_block::<V>(block, sink));
     }
     if let Some(sealed) = V::get(reasoning, Key::RedactedContent)?.filter(|sealed| sealed.text().is_some()) {
-        sink.reasoning(None, sealed_chars(sealed.size(0)?));
+        sink.reasoning(None, sealed_tokens(sealed.size(0)?));
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ pub(super) fn sealed<V: Value>(object: &V::Object, sink: &mut impl Sink<V>) -> R
     }
     for key in SEALED {
         if let Some(sealed) = V::get(object, key)?.filter(|sealed| sealed.text().is_some()) {
-            sink.reasoning(None, sealed_chars(sealed.size(0)?));
+            sink.reasoning(None, sealed_tokens(sealed.size(0)?));
             return Ok(true);
         }
     }
@@ -133,7 +133,7 @@ fn text<V: Value>(object: &V::Object, key: Key, sink: &mut impl Sink<V>) -> Resu
     let Some(text) = value.as_ref().and_then(V::text) else { return Ok(false) };
     let chars = value.as_ref().map_or(Ok(0), |value| value.size(0))?;
     if chars > 0 {
-        sink.reasoning(Some(text), chars);
+        sink.reasoning(Some(text), 0);
     }
     Ok(chars > 0)
 }

@@ -14,7 +14,7 @@ pub(super) fn part_of(key: &str, frame: Frame, part: &[u8]) -> PartFacts {
     let first: &[u8] = if frame == Frame::TextBlocks { b"{\"text\":\"\"}" } else { b"{\"type\":\"text\"}" };
     let message = [b"{\"role\":\"user\",\"", key.as_bytes(), b"\":[", first, b",", part, b"]}"].concat();
     let mut outline = Outline::default();
-    let _ = scan::scan_message(&message, 0, true, &mut outline);
+    let _ = scan::scan_message(&message, 0, (true, false), &mut outline);
     let has_text = outline.pieces.iter().any(|piece| piece.end > piece.start);
     let counts = outline.messages.first().is_some_and(|message| message.images > 0 || message.chars > 0);
     PartFacts { has_text, is_image: counts && !has_text, is_marked }

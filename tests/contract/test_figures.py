@@ -44,6 +44,10 @@ NO_MEASUREMENT = {
         "| | cost of raw | requests that quoted what was hidden |",
     ): "the same; it was not built",
     ("docs/robustness.md", "| run | count | found |"): "each row is a command with its seed",
+    (
+        "docs/budgets.md",
+        "| models | scale | a call with its result, besides | tools, besides their JSON |",
+    ): "what limits count",
     ("docs/semantics.md", "| entry point | boundary | keeps at least |"): "defaults",
     ("docs/store-format.md", "| at | bytes | what |"): "places in a format",
 }

@@ -422,8 +422,8 @@ class Messages:
     def reported(self) -> tuple[list[int], list[int]]:
         return self.sums, self._cold_requests()
 
-    def view_identity(self) -> tuple[tuple[int, tuple[int, int] | None], int]:
-        return (len(self.plan.moves), self.changed_at), self.counted[1]
+    def view_identity(self) -> tuple[tuple[int, tuple[int, int] | None], int, int]:
+        return (len(self.plan.moves), self.changed_at), self.facts.chars(self.plan), self.facts.cost(self.plan)
 
     def message(self, index: int) -> bytes:
         return self.messages[index]

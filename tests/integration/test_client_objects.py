@@ -237,7 +237,7 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
 
 
 @pytest.mark.parametrize("agent", [agent_of_anthropic, agent_of_openai, agent_of_responses])
-@pytest.mark.parametrize("options", [{}, {"max_input_tokens": 1_050}])
+@pytest.mark.parametrize("options", [{}, {"max_input_tokens": 1_900}])
 def test_a_history_keeps_what_clients_give(agent: Callable[[Server], list[Any]], options: dict[str, Any]) -> None:
     with serving(*(calls(call("run"), say="Next.") for _ in range(6))) as server:
         given = agent(server)

@@ -14,6 +14,7 @@ import published
 import pytest
 from optimum import least_cost
 from shared_data import CORPUS, MANIFEST, corpus_files, each_file, need
+from tokens_counted import tokens_of
 
 import recede
 from recede import transcripts
@@ -193,7 +194,7 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
             assert whole.view() == recede.designs.mask_old_observations(seen, boundary="break_even")
             assert json.loads(whole.view_json()) == whole.view()
             assert fitted.view() == recede.reduce(seen, max_input_tokens=15_000).messages
-            assert recede.count_chars(fitted.view()) <= 60_000
+            assert tokens_of(fitted.view()) <= 15_000
         assert whole.messages == session.messages
         assert fitted.messages == session.messages
         for number in (1, whole.stats().masked_count):

@@ -22,6 +22,7 @@ from oracle.plan import Costs, Facts, Given, Plan, make_plan
 from oracle.policy import Policy
 from oracle.report import report, texts_of
 from oracle.scan import scan
+from oracle.size import weight
 from oracle.splice import splice
 from oracle.walk import walk
 from recede import _core
@@ -41,6 +42,7 @@ __all__ = [
     "repaired",
     "repairs",
     "texts",
+    "weight",
 ]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from oracle.reading import JsonObject
 from oracle.shape.base import Shape
+from oracle.size import json_weight, weight
 from oracle.value import Text
 
 CALL_CHARS = 20
@@ -28,6 +30,7 @@ class Call:
     id: str | None
     name: str | None
     block: int  # its place among the blocks of its message
+    value: Any  # the arguments
     arguments: str  # if the arguments are a string, else ""
     compact_chars: int  # if the arguments are no string, else 0
     read: JsonObject | None = None  # the arguments, if the input was bytes and they are an object
@@ -39,6 +42,12 @@ class Call:
     @property
     def text(self) -> str:
         return (self.name or "") + self.arguments
+
+    @property
+    def weight(self) -> int:
+        """Quarter tokens of its name and arguments, before the scale of the model."""
+        arguments = weight(self.arguments) if isinstance(self.value, str) else 0 if self.value is None else None
+        return weight(self.name or "") + (json_weight(self.value) if arguments is None else arguments)
 
 
 @dataclass(slots=True)
@@ -145,13 +154,14 @@ class Message:
     def position_count(self) -> int:
         return self.position(self.block_count - 1) + 1
 
+    @property
+    def own_weight(self) -> int:
+        """Quarter tokens of the message without its observations, before the scale of the model."""
+        return self.own.weight + sum(call.weight for call in self.calls)
+
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""
         return self.own.chars(image_chars) + sum(len(call.text) + call.constant_chars for call in self.calls)
-
-    @property
-    def reasoning_chars(self) -> int:
-        return sum(map(len, self.reasoning)) + self.sealed_chars
 
     def chars(self, image_chars: int) -> int:
         return self.own_chars(image_chars) + sum(result.text.chars(image_chars) for result in self.results)

@@ -98,7 +98,7 @@ def _least_removed(observation: Observation, policy: Policy, *, is_whole: bool) 
     return policy.least_removed + (observation.added_chars if is_whole else 0)
 
 
-def fill(observation: Observation, policy: Policy) -> str:
+def fill(observation: Observation, policy: Policy, handle: str | None = None) -> str:
     values = {
         "chars": len(observation.text) + observation.json_chars,
         "lines": observation.text.count("\n") + 1,
@@ -107,7 +107,7 @@ def fill(observation: Observation, policy: Policy) -> str:
         "number": observation.number,
         "tool": observation.tool,
         "id": observation.id,
-        "handle": observation.handle,
+        "handle": observation.handle if handle is None else handle,
         "": "",
     }
     if policy.placeholder is not None:

@@ -24,7 +24,7 @@ class Policy(SimpleNamespace):
         defaults: dict[str, Any] = {name: option.parameter for name, option in OPTIONS.items()}
         defaults |= {"goal": "mask", "is_off": False, "keep_results": 0}
         defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False, "summaries": None}
-        defaults |= {"verifies_reasoning": False, "counts_reasoning": False}
+        defaults |= {"verifies_reasoning": False, "counts_reasoning": False, "tokens": None}
         defaults |= {"max_cost": None, "is_limit": False, "trigger": 0, "fill_millionths": None, "clip_results": None}
         defaults |= {"summary_max_chars": 1_400, "ask_summary": False, "model": None}
         defaults |= {"least_removed": 64, "image_chars": 6_400, "markers": (), "stubs": ()}
@@ -40,7 +40,7 @@ class Policy(SimpleNamespace):
         terms = dict(self.terms_by_shape).get(next(iter(shapes), ""))
         if terms is None:
             return self
-        names = ("provider", "boundary", "cache", "summaries", "pins_boundary", "verifies_reasoning")
+        names = ("provider", "boundary", "cache", "summaries", "pins_boundary", "verifies_reasoning", "tokens")
         return Policy({**vars(self), **dict(zip(names, terms, strict=True))})
 
     def limit_at(self, messages: int) -> int | None:

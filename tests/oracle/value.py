@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from oracle.placeholder import Masked
 from oracle.reading import JsonList, JsonObject, Span
+from oracle.size import json_weight, opaque_weight, weight
 
 GONE = object()
 """In the place of a member that is removed."""
@@ -56,11 +57,21 @@ class Text:
     images: int = 0
     json: Member | None = None  # a value that is no text
     json_chars: int = 0
+    forgotten: list[str] = field(default_factory=list)  # texts that count in `json_chars`
+    is_output: bool = False  # the JSON is all of it
     has_references: bool = False  # parts that name tools, which stay
 
     @property
     def joined(self) -> str:
         return "".join(piece.value for piece in self.pieces)
+
+    @property
+    def weight(self) -> int:
+        """Quarter tokens, before the scale of the model."""
+        texts = sum(weight(piece.value) for piece in self.pieces) + sum(map(weight, self.forgotten))
+        if self.is_output and self.json is not None:
+            return json_weight(self.json.value)
+        return texts + opaque_weight(self.json_chars - sum(map(len, self.forgotten)))
 
     def chars(self, image_chars: int) -> int:
         return sum(len(piece.value) for piece in self.pieces) + self.json_chars + self.images * image_chars

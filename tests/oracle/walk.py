@@ -137,7 +137,8 @@ class MessageWalk:
 
     def forget(self, text: Text) -> None:
         """What was read of an observation counts, but is no text."""
-        text.json_chars += sum(len(piece.value) for piece in text.pieces)
+        text.forgotten = [piece.value for piece in text.pieces]
+        text.json_chars += sum(map(len, text.forgotten))
         del self.message.pieces[len(self.message.pieces) - len(text.pieces) :]
         text.pieces = []
 
@@ -246,6 +247,7 @@ class MessageWalk:
             name=string(name),
             block=block,
             arguments=arguments if is_text else "",
+            value=arguments,
             compact_chars=0 if is_text or arguments is None else self.size(arguments, depth),
             read=arguments if isinstance(arguments, JsonObject) else None,
         )

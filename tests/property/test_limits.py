@@ -16,14 +16,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import words
 from test_unseen_results import requests
+from tokens_counted import tokens_of
 
 import recede
 from recede import _engine
 from recede.masker import Masker
+from recede.providers import tokenizers
 from recede.proxy import RequestMasker
 from recede.reduction import _policy
+from recede.reduction._counting import static_cost
 from recede.reduction._planning import reduce_messages
-from support import ENGINES, limit_chars, outcome, unmarked, using
+from support import ENGINES, outcome, unmarked, using
 
 History = list[dict[str, Any]]
 HISTORIES = histories(max_turns=6, max_parallel_calls=4)
@@ -172,8 +175,10 @@ def test_doors_stand_any_limit(history: History, options: dict[str, Any], limit:
             reduction = recede.reduce(request, **options)
             assert reduction.request is not None
             views.append(reduction.request[field])
-            chars = limit_chars(views[-1])
-            assert reduction.within_limit == (chars + prompt <= 4 * limit) or chars == 0  # no text is never over
+            named = options.get("provider", "auto")
+            tokens = tokens_of(views[-1], sent, provider=named)
+            of_prompt = static_cost({"instructions": "é" * prompt}, None, tokenizers(named)) / 4
+            assert reduction.within_limit == (tokens + of_prompt <= limit) or tokens == 0  # no text is never over
             for path in paths:
                 done = proxies[path].mask("POST", path, {}, json.dumps(request).encode())
                 assert done.fault is None
@@ -202,7 +207,7 @@ def test_nothing_is_masked_up_to_the_trigger(history: History, options: dict[str
     free = {**options, "max_input_tokens": None}
     is_above = False
     for sent, _ in requests(history):
-        is_above |= recede.count_chars(sent) > 4 * trigger
+        is_above |= tokens_of(sent, provider=options.get("provider", "auto")) > trigger
         masker, reduction = masked(sent, free), recede.reduce(sent, **free)
         assert masker.messages == reduction.messages
         assert trigger == 0 or is_above or reduction.messages == sent

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from children import recede_command
 from everywhere import DOORS, Result, Step, shown_in
+from tokens_counted import tokens_of
 
 import recede
 from recede._report import OverLimit
@@ -27,7 +28,7 @@ def need_of(sent: History, view: History, limit: int) -> str:
         return "summary"
     if len(view) < len(sent):
         return "truncation"
-    if recede.count_chars(sent) <= 4 * limit:
+    if tokens_of(sent) <= limit:
         return ""
     return "cuts" if any("chars omitted" in text for text in new) else "masks"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import published
 import pytest
+from tokens_counted import tokens_of
 
 import recede
 from recede.types import Finding
@@ -490,7 +491,8 @@ def test_what_precedes_the_newest_compaction_of_the_provider_goes_first(kind: st
         told.extend(messages)
         return "So far."
 
-    for tokens, summarizer in ((600, None), (300, tell)):
+    whole = tokens_of(history)
+    for tokens, summarizer in ((int(0.3 * whole), None), (int(0.15 * whole), tell)):
         session = recede.History(max_input_tokens=tokens, summarizer=summarizer)
         for message in history:
             session.append(message)
@@ -510,7 +512,7 @@ def test_what_a_compaction_stands_for_counts_nothing(kind: str) -> None:
     """What comes after it stays as it is as long as that fits, whatever precedes it."""
     made, calls = compactions(kind)
     history = [system("s"), user("Port it."), *calls[:16], made[0], *calls[16:], user("And?")]
-    least, size = (recede.count_chars(history[first:]) // 4 for first in (18, 0))
+    least, size = (int(tokens_of(history[first:])) for first in (18, 0))
     for tokens in range(least + 20, size, 100):
         reduction = recede.reduce(history, max_input_tokens=tokens, keep=40, boundary="sliding")
         if reduction.dropped_count:

@@ -23,7 +23,7 @@ def test_the_providers() -> None:
 
 def test_one_of_your_own_has_the_defaults_of_the_table() -> None:
     ours = recede.Provider("ours")
-    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4, 5.0, False, False)
+    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4, 5.0, False, False, "")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_reasoning_is_verified_from_a_version_of_the_family(model: str, verifies
 
 def test_a_provider_as_the_first_version_stored_it_still_opens() -> None:
     stored = ["ours", "prefix", 0.2, 1.0, 512, 0, 0, 20, 4, 5.0]
-    assert checked_provider("provider", stored) == recede.Provider(*stored) == (*stored, False, False)
+    assert checked_provider("provider", stored) == recede.Provider(*stored) == (*stored, False, False, "")
 
 
 def test_whether_it_verifies_must_be_a_bool() -> None:

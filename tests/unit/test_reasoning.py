@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from math import ceil
 from typing import Any
 
 import pytest
+from tokens_counted import reasoning_of, tokens_of
 
 import recede
 from support import call, result, user
@@ -35,7 +37,7 @@ def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
     return {"role": "model", "parts": [*parts, {"text": "Yes."}]}
 
 
-READ, SEALED, NONE = 10_000, 10_960, 0
+READ, SEALED, NONE = 8_400, 10_960, 0  # quarter tokens: 8,000 letters at 1.05; .28 a character, less 60
 FORMS: dict[str, tuple[dict[str, Any], int]] = {
     "deepseek": (chat(reasoning_content=WORDS), READ),
     "openrouter": (chat(reasoning=WORDS, reasoning_details=[{"type": "reasoning.text", "text": WORDS}]), READ),
@@ -72,7 +74,8 @@ def test_reasoning_counts_to_a_limit_and_no_further(form: str) -> None:
     messages = history(message)
     chars = recede.count_chars(messages)
     assert chars < 200
-    tokens = -(-(chars + reasoning) // 4)
+    assert reasoning_of(messages) == reasoning
+    tokens = ceil(tokens_of(messages))
     for given in (messages, json.dumps(messages).encode()):
         for limit, fits in ((tokens, True), (tokens - 1, False)):
             view = recede.reduce(given, max_input_tokens=limit, keep=9)

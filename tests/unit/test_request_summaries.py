@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokens_counted import tokens_of
 
 import recede
 from recede import Provider, StoreError
@@ -352,18 +353,18 @@ def test_over_a_limit_a_summary_is_made_where_masks_are_not_enough() -> None:
     alone, failing = recede.masker.Masker(**options), recede.masker.Masker(**options, summarizer=lambda *_: "")
     asked: list[int] = []
     kept = recede.masker.Masker(**options, summarizer=lambda hidden, _: asked.append(len(hidden)) or "Done.")
-    sizes: dict[str, list[int]] = {"alone": [], "kept": [], "requests": []}
+    sizes: dict[str, list[float]] = {"alone": [], "kept": [], "requests": []}
     for count in range(1, len(messages) + 1, 2):
         given = messages[:count]
-        sizes["alone"].append(recede.count_chars(alone.view(given)))
+        sizes["alone"].append(tokens_of(alone.view(given)))
         assert failing.view(given) == alone.view(given)
-        sizes["kept"].append(recede.count_chars(kept.view(given)))
+        sizes["kept"].append(tokens_of(kept.view(given)))
         done = requests.mask("POST", "/v1/messages", KEY, body(given, marked=False))
-        sizes["requests"].append(recede.count_chars(json.loads(done.body)["messages"]))
+        sizes["requests"].append(tokens_of(json.loads(done.body)["messages"]))
         if done.asked is not None:
             assert len(done.asked.messages) == asked[-1]
             requests.give(done.asked, "Done.")
-    assert max(sizes["kept"]) <= 4 * 8_000 < max(sizes["alone"]) and len(asked) > 1
-    late = [place for place, size in enumerate(sizes["requests"]) if size > 4 * 8_000]
+    assert max(sizes["kept"]) <= 8_000 < max(sizes["alone"]) and len(asked) > 1
+    late = [place for place, size in enumerate(sizes["requests"]) if size > 8_000]
     assert 0 < len(late) <= len(asked), "those that are sent while a text is written"
     assert kept.masks(messages).hidden and not failing.masks(messages).hidden

@@ -17,9 +17,10 @@ from recede._recall import RECALL_DESCRIPTION
 from recede._report import BoundaryMove
 from recede.clients._requests import ModelProvider
 from recede.masker import Masker
-from recede.reduction._counting import MARKS, has_limits, unmarked
+from recede.reduction._counting import MARKS, unmarked
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import refuse_unknown
+from recede.reduction._share import has_limits
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:

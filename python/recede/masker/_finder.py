@@ -16,8 +16,8 @@ from recede._bodies import MOST_REFUSALS
 from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
 from recede.providers import checked_provider, with_rule
-from recede.reduction._counting import has_limits
 from recede.reduction._input import not_a_list
+from recede.reduction._share import has_limits
 from recede.session._known import NEWEST, KnownMessages
 
 if TYPE_CHECKING:

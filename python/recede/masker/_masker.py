@@ -18,7 +18,14 @@ from recede._usage import shows_cache
 from recede.masker._conversation import KnownConversation
 from recede.masker._facts import NEEDS, AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
-from recede.providers import checked_provider, has_entries, model_verifies, provider_of_model, rounded_static
+from recede.providers import (
+    checked_provider,
+    has_entries,
+    model_verifies,
+    provider_of_model,
+    rounded_static,
+    tokenizers,
+)
 from recede.reduction._counting import MASKED, OVER_LIMIT, approx_tokens, static_cost
 from recede.reduction._input import automatic_mark
 from recede.reduction._kinds import FLAG, optional_function, whole_number
@@ -206,11 +213,12 @@ class Masker(ConversationFinder[_M]):
         if provider is None and around is not None and own != "auto":  # it is the model's rule, whoever serves it
             provider = checked_provider("provider", own)._replace(verifies_reasoning=True)
         if_served = None if provider is None or if_served is None else checked_provider("if_served", if_served)
-        static, around_chars = 0, 0 if if_served is None else static_cost(request or {}, None)
+        static, around_chars = 0, 0 if if_served is None else static_cost(request or {})
         if request is not None and self._has_limits:
-            static = static_cost(request, self._counter)
+            counted = None if self._counter else tokenizers(provider or own, model)
+            static = static_cost(request, self._counter, counted)
         elif request is not None and has_entries(provider or own):
-            static = rounded_static(static_cost(request, None))
+            static = rounded_static(static_cost(request))
 
         limits = None
         if is_share(self._options):

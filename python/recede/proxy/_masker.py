@@ -15,7 +15,7 @@ from recede._bodies import CONTINUED, MOST_REFUSALS, asks_for_refusals, history_
 from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._usage import LoggedUsage, shows_cache, usage_of
-from recede.providers import Provider, checked_provider, has_entries, model_verifies, rounded_static
+from recede.providers import Provider, checked_provider, has_entries, model_verifies, rounded_static, tokenizers
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._caches import Caches
 from recede.proxy._keys import RefusedError, credentials, has_login
@@ -25,11 +25,11 @@ from recede.proxy._policies import Policies
 from recede.proxy._routes import Route, fields_of, model_in, model_of, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
-from recede.reduction._counting import MASKED, OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
+from recede.reduction._counting import MASKED, OVER_LIMIT, all_costs, counted, static_cost_of_json
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import IS_OFF, image_chars_of, refuse_unknown
-from recede.reduction._share import in_tokens
+from recede.reduction._share import has_limits, in_tokens
 from recede.reduction._signature import takes
 from recede.reduction._unrecognized import RequestsWithoutResults
 
@@ -125,6 +125,7 @@ class RequestMasker:
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
         self._policies = Policies(self._options, summarizes=self.summarizes)
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
+        self._weighs = has_limits(options) and not self.counts_tokens
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
         self._policies.of(self._own or Provider.of("anthropic"))  # raises
@@ -235,7 +236,8 @@ class RequestMasker:
     ) -> MaskedRequest:
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
         try:
-            request: Any = _engine.engine.Request(plain, route.kept)  # it refuses what would take very much memory
+            # It refuses what would take very much memory.
+            request: Any = _engine.engine.Request(plain, route.kept, self._weighs)
         except RecedeError as error:
             if check_model is not None:
                 check_model(model_of(path, model_in(plain)))
@@ -257,12 +259,11 @@ class RequestMasker:
             return MaskedRequest(body)
         points = request.points()
         static, costs = 0, None
-        if has_limits(self._options):
-            counter = self._options.get("token_counter")
+        if self.counts_tokens:
+            counter = self._options["token_counter"]
             static = static_cost_of_json(plain, False, counter, is_bounded=True)
-            if counter is not None:
-                texts = _engine.engine.texts(history_of(plain), self._policies.of(Provider.of(route.provider)))
-                costs = all_costs(texts, counter, image_chars_of({}))
+            texts = _engine.engine.texts(history_of(plain), self._policies.of(Provider.of(route.provider)))
+            costs = all_costs(texts, counter, image_chars_of({}))
         verifies = model_verifies(model) or (self._own is not None and self._own.verifies_reasoning)
         keys = request.content_keys() if verifies or request.is_signed else []
         known = self._ledger.look_up(points, keys) if keys or self._own is None else Known(None, [])
@@ -275,8 +276,10 @@ class RequestMasker:
             route, model or "", request, points, plain, upstream or self._upstream, known.provider, verifies
         )
         provider = cache.provider
-        if not has_limits(self._options) and has_entries(provider):
-            static = rounded_static(static_cost_of_json(plain, False, None, is_bounded=True))
+        if self._weighs:
+            static = static_cost_of_json(plain, False, None, tokenizers(provider, model), is_bounded=True)
+        elif not self.counts_tokens and has_entries(provider):
+            static = rounded_static(static_cost_of_json(plain, False, is_bounded=True))
         is_sent = bool(points) and points[-1][0] == request.messages and not route.is_counted
         cold = self._ledger.cold_requests(
             points,
@@ -334,7 +337,7 @@ class RequestMasker:
             agent=agent.title if agent else None,
             asked=asked,
             is_priced=cache.is_priced,
-            around_chars=static_cost_of_json(plain, False, None, is_bounded=True) if cache.is_missing else 0,
+            around_chars=static_cost_of_json(plain, False, is_bounded=True) if cache.is_missing else 0,
             has_reasoning=request.is_signed,
             reasoning_dropped=done.reasoning_dropped,
         )

@@ -13,6 +13,7 @@ from recede.reduction._kinds import CHARS_PER_TOKEN, tokens_of
 from recede.reduction._policy import compiled, image_chars_of
 
 if TYPE_CHECKING:
+    from recede.providers import Tokenizers
     from recede.reduction._exchange import MessageTexts
     from recede.reduction._input import Json
     from recede.types import TokenCounter
@@ -144,29 +145,49 @@ MARKS = ("prompt_cache_breakpoint", "cache_control")
 _FREE_VALUES, _LEAST_BYTES = 1 << 16, 32  # as the scanner of a request bounds those of its history
 
 
-def has_limits(options: Mapping[str, Any]) -> bool:
-    """Whether the size of a request matters to these options."""
-    return options.get("max_input_tokens") is not None or bool(options.get("trigger_tokens"))
+def static_cost(
+    request: Mapping[str, Any], counter: TokenCounter | None = None, tokenizers: Tokenizers | None = None
+) -> int:
+    """The system prompt and tools of a request: a string by its text, all else as compact JSON.
 
-
-def static_cost(request: Mapping[str, Any], counter: TokenCounter | None) -> int:
-    """The system prompt and tools of a request, in quarter tokens: a string by its text, all else as compact JSON.
-
-    Cache marks do not count: they come and go.
+    In quarter tokens by a `counter` or by `tokenizers`, else in characters. Cache marks do not count: they come and go.
     """
     from recede._objects import plain
 
-    cost = 0
+    tokenizer = None if tokenizers is None else tokenizers[1].get(_shape_of(request), tokenizers[0])
+    cost = CHARS_PER_TOKEN * tokenizer.tools if tokenizer is not None and request.get("tools") else 0
     for name in _FIELDS:
         value = request.get(name)
         if value is not None:
             text = value if isinstance(value, str) else _compact(unmarked(plain(value)))
-            cost += len(text) if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)
+            if counter is not None:
+                cost += CHARS_PER_TOKEN * count_tokens(counter, text)
+            else:
+                cost += len(text) if tokenizer is None else int(tokenizer.scale * _engine.engine.weight(text))
     return cost
 
 
+def _shape_of(request: Mapping[str, Any]) -> str:
+    """The shape of a request, by the fields that have its system prompt and its tools; "" for chat."""
+    tools = request.get("tools")
+    tool = tools[0] if isinstance(tools, (list, tuple)) and tools and isinstance(tools[0], Mapping) else {}
+    has = {name for name in _FIELDS if request.get(name) is not None}
+    if "toolConfig" in has:
+        return "converse"
+    if has & {"systemInstruction", "system_instruction"} or {"functionDeclarations", "function_declarations"} & {*tool}:
+        return "gemini"
+    if "system" in has or "input_schema" in tool:
+        return "anthropic"
+    return "responses" if "instructions" in has or (tool and "function" not in tool) else ""
+
+
 def static_cost_of_json(
-    data: bytes, surrogates: bool, counter: TokenCounter | None, *, is_bounded: bool = False
+    data: bytes,
+    surrogates: bool,
+    counter: TokenCounter | None = None,
+    tokenizers: Tokenizers | None = None,
+    *,
+    is_bounded: bool = False,
 ) -> int:
     """The static cost of a serialized request; if it is bounded, very many small values in it are a `TranscriptError`.
 
@@ -178,7 +199,7 @@ def static_cost_of_json(
         if count > _FREE_VALUES + len(data) // _LEAST_BYTES:
             raise TranscriptError("size")
     found = {name: loads(value) for name, value in zip(_FIELDS, values, strict=True) if value is not None}
-    return static_cost(found, counter)
+    return static_cost(found, counter, tokenizers)
 
 
 def unmarked(value: Any) -> Any:

@@ -65,7 +65,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("placeholder", kinds.TEMPLATE, None,
      "a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}, {handle}"),
     ("token_counter", kinds.TOKEN_COUNTER, None,
-     "`text -> tokens`; without it four characters are a token", None),
+     "`text -> tokens`; without it tokens count by the bytes of texts, as the model does", None),
 )
 
 # Which functions of the designs take an option: the reducer, `mask_observations`, `summarize_history`,

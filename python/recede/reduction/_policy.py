@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recede._errors import meant
 from recede._off import is_off
 from recede._recall import PLACEHOLDER, with_handle
-from recede.providers import Provider, model_keeps_reasoning, model_verifies, policy_cache, provider_of_model
+from recede.providers import (
+    Provider,
+    model_keeps_reasoning,
+    model_verifies,
+    policy_cache,
+    provider_of_model,
+    tokenizers,
+)
 from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
-from recede.reduction._share import in_tokens
+from recede.reduction._share import has_limits, in_tokens
+
+if TYPE_CHECKING:
+    from recede.providers import Tokenizer, Tokenizers
 
 IS_OFF = is_off()
 """Whether everything is sent raw: ``RECEDE_OFF`` was set at import."""
@@ -102,10 +112,12 @@ def own_policy(
     summarizes, options = summarizer is not None, in_tokens(options, model)
     if summarizes:
         DESIGN_OPTIONS["summarizer"].check("summarizer", summarizer)
-    verifies = model_verifies(model)
+    verifies, named = model_verifies(model), model
     if model is None or options.get("provider", "auto") != "auto" or provider_of_model(model) is None:
         model = None
     parameters |= {"recall": recall, "static": static, "model": model, "model_verifies": verifies, "off": off}
+    if has_limits(options) and options.get("token_counter") is None:
+        parameters["counted_as"] = named if isinstance(named, str) else ""
     return _once(_own_policy, (engine, reduces, summarizes), options, parameters)
 
 
@@ -120,6 +132,7 @@ def _own_policy(
     model: str | None,
     model_verifies: bool,
     off: bool,
+    counted_as: str | None = None,
     **parameters: Any,
 ) -> Any:
     refuse_unknown(options)
@@ -130,7 +143,8 @@ def _own_policy(
         raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
     rule = (boundary, 0.0, 0.0) if isinstance(boundary, str) else ("stepped", float(boundary), 0.0)
     verifies = True if model_verifies else None
-    own |= _terms(rule, provider, keep if summarizes else None, model, static, verifies=verifies)
+    counted = None if counted_as is None else tokenizers(provider, counted_as)
+    own |= _terms(rule, provider, keep if summarizes else None, model, static, verifies=verifies, counted=counted)
     own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
     if own["placeholder"] is None:
         own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
@@ -274,11 +288,13 @@ def _terms(
     static: int = 0,
     *,
     verifies: bool | None = False,
+    counted: Tokenizers | None = None,
 ) -> dict[str, Any]:
     """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks.
 
     With a `tail`, summaries of turns that are older than it are made when they pay, by the model of the conversation.
-    A `model` that is known says more than the shape. Where `verifies` is None, each provider says whether it verifies
+    `counted` are the tokenizers where tokens are asked. A `model` that is known says more than the shape. Where
+    `verifies` is None, each provider says whether it verifies
     reasoning; designs send all of it back, as published.
     """
 
@@ -300,12 +316,19 @@ def _terms(
     for shape, name in _NAMED.items():
         one = assumed(name)
         pins = shape == _MARKED and one.cache == "marks"
-        if pins or not isinstance(provider, Provider):
-            by_shape.append((shape, (*of(one), pins, verifies_as(one))))
+        if pins or counted is not None or not isinstance(provider, Provider):
+            tokens = None if counted is None else _scaled(counted[1][shape])
+            by_shape.append((shape, (*of(one), pins, verifies_as(one), tokens)))
     names = ("provider", "boundary", "cache", "summaries")
     unnamed = assumed(_UNNAMED)
     terms = dict(zip(names, of(unnamed), strict=True))
+    terms["tokens"] = None if counted is None else _scaled(counted[0])
     return {**terms, "verifies_reasoning": verifies_as(unnamed), "terms_by_shape": by_shape}
+
+
+def _scaled(tokenizer: Tokenizer) -> tuple[int, int]:
+    """A tokenizer as the engine has it: thousandths of its scale, and quarter tokens of a call."""
+    return round(1_000 * tokenizer.scale), CHARS_PER_TOKEN * tokenizer.call
 
 
 def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, overload
 from recede import _engine
 from recede._bodies import body_key, loads
 from recede._errors import TranscriptError
-from recede.providers import has_entries, rounded_static
-from recede.reduction._counting import has_limits, static_cost, static_cost_of_json
+from recede.providers import has_entries, rounded_static, tokenizers
+from recede.reduction._counting import static_cost, static_cost_of_json
 from recede.reduction._input import as_bytes, automatic_mark, marks_elsewhere, refuse_path
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
-from recede.reduction._share import in_tokens, is_share
+from recede.reduction._share import has_limits, in_tokens, is_share
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
@@ -110,11 +110,12 @@ def reduce(  # noqa: D417 - more is an error
     return reduction._replace(request=given if reduction.messages is given[key] else {**given, key: reduction.messages})
 
 
-def _static(options: Any, model: Any, cost: Callable[[Any], int]) -> int:
+def _static(options: Any, model: Any, cost: Callable[..., int]) -> int:
     """What system prompt and tools take, by a counter of tokens, if the options need it."""
     if has_limits(options):
-        return cost(options.get("token_counter"))
-    return rounded_static(cost(None)) if has_entries(options.get("provider", "auto"), model) else 0
+        counter = options.get("token_counter")
+        return cost(counter, None if counter else tokenizers(options.get("provider", "auto"), model))
+    return rounded_static(cost()) if has_entries(options.get("provider", "auto"), model) else 0
 
 
 def _request_of_json(data: bytes) -> tuple[Any, bool]:

@@ -12,6 +12,11 @@ from recede.reduction._options import OPTIONS
 _MOST_CHARS = 100  # of a model's name in the log
 
 
+def has_limits(options: Mapping[str, Any]) -> bool:
+    """Whether the size of a request matters to these options."""
+    return options.get("max_input_tokens") is not None or bool(options.get("trigger_tokens"))
+
+
 def is_share(options: Mapping[str, Any]) -> bool:
     """Whether the limit is a share of the model's window."""
     return isinstance(options.get("max_input_tokens"), float)

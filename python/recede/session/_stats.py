@@ -61,23 +61,26 @@ class Reported(NamedTuple):
     Attributes:
         usage: its tokens.
         view: what identifies the beginning of its view: as long as it is the same, views only grow.
-        view_chars: characters of its view.
+        view_chars, view_cost: characters of its view, and what it counts to limits.
         reports_cache: whether the provider reported what it read from the cache.
     """
 
     usage: LoggedUsage
     view: Any
     view_chars: int
+    view_cost: int
     reports_cache: bool
 
     @classmethod
-    def of(cls, usage: Any, view: Any, view_chars: int) -> Reported | None:
+    def of(cls, usage: Any, view: Any, view_chars: int, view_cost: int | None = None) -> Reported | None:
         """Read a usage; None if it has no tokens."""
         value = plain(usage)
         if not isinstance(value, dict):
             raise TypeError(f"reported takes the usage of a response, not {type(usage).__name__}")
         found = usage_of(value, lambda note: None)
-        return None if found is None else cls(found, view, view_chars, reports_cache(value))
+        if found is None:
+            return None
+        return cls(found, view, view_chars, view_chars if view_cost is None else view_cost, reports_cache(value))
 
     def is_cold(self, before: Reported) -> bool:
         """Whether it was served less than half of the request before it, with which its view begins."""
@@ -100,13 +103,13 @@ class Reports:
         self._last, self._cold_in_a_row = None, 0
 
     def take(self, session: Any, usage: Any, calibrates: bool) -> None:
-        (before, _), view = session.reported(), session.view_identity()
-        reported = Reported.of(usage, *view)
+        before, _ = session.reported()
+        reported = Reported.of(usage, *session.view_identity())
         if reported is None:
             return
         sums, is_cold = self.add(before, reported)
-        *_, chars, tokens = sums
-        counted = (min(reported.usage.sent_tokens, _LARGEST), reported.view_chars, (chars, tokens))
+        *_, tokens, cost = sums
+        counted = (min(reported.usage.sent_tokens, _LARGEST), reported.view_cost, (cost, tokens))
         session.report(sums, counted if calibrates else None, is_cold)
 
     def add(self, sums: list[int], reported: Reported) -> tuple[list[int], bool]:
@@ -114,21 +117,28 @@ class Reports:
         last, self._last = self._last, reported
         is_cold = last is not None and reported.is_cold(last)
         self._cold_in_a_row = self._cold_in_a_row + 1 if is_cold else 0
-        chars = tokens = 0
+        chars = tokens = cost = 0
         if last is not None and last.view == reported.view:
             chars = reported.view_chars - last.view_chars
             tokens = reported.usage.sent_tokens - last.usage.sent_tokens
-        if chars <= 0 or tokens <= 0:
-            chars = tokens = 0
+            cost = reported.view_cost - last.view_cost
+        if chars <= 0 or tokens <= 0 or cost <= 0:
+            chars = tokens = cost = 0
         fresh, cached, written, written_1h, output = reported.usage
-        new = (1, fresh, cached, written + written_1h, output, int(is_cold), chars, tokens)
-        before = sums or [0] * len(new)
+        new = (1, fresh, cached, written + written_1h, output, int(is_cold), chars, tokens, cost)
+        before = _whole(sums)
         added = [min(one + other, _LARGEST) for one, other in zip(before, new, strict=True)]
         return added, self._cold_in_a_row >= _COLD_IN_A_ROW
 
 
+def _whole(sums: list[int]) -> list[int]:
+    """Sums as they are kept now: at first what views counted was their characters."""
+    whole = sums or [0] * 8
+    return whole if len(whole) > 8 else [*whole, whole[6]]
+
+
 def usage_of_sums(sums: list[int]) -> ReportedUsage:
-    requests, fresh, cached, written, output, cold, chars, tokens = sums or [0] * 8
+    requests, fresh, cached, written, output, cold, chars, tokens, _ = _whole(sums)
     ratio = chars / tokens if tokens else None
     return ReportedUsage(requests, fresh, cached, written, output, cold, ratio)
 

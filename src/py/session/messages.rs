@@ -130,7 +130,12 @@ impl PySession {
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
             let texts = || text_costs(texts.unwrap_or_default()).collect();
-            let costs = costs.map(|(own, observations)| Costs { messages: vec![own], observations, texts: texts() });
+            let costs = costs.map(|(own, observations)| Costs {
+                messages: vec![own],
+                observations,
+                texts: texts(),
+                tokens: None,
+            });
             let (moves, is_of_unknown_role) = self.texts(py)?.change(py, |session, store| {
                 session.append(message, surrogates, costs, store)?;
                 Ok((session.new_moves(), session.newest().is_some_and(unread::is_of_unknown_role)))
@@ -398,11 +403,11 @@ impl PySession {
         guarded(|| Ok(self.shared.look(py, |session| (session.sums().to_vec(), session.cold_requests()))))
     }
 
-    /// What is the same as long as views only grow, and the characters of the view.
-    fn view_identity(&self, py: Python<'_>) -> PyResult<(ViewIdentity, usize)> {
+    /// What is the same as long as views only grow, the characters of the view, and what it counts to limits.
+    fn view_identity(&self, py: Python<'_>) -> PyResult<(ViewIdentity, usize, usize)> {
         guarded(|| {
             let identity = |session: &Session| (session.moves_from(0).len(), session.changed());
-            Ok(self.texts(py)?.look(py, |session| (identity(session), session.view_cost())))
+            Ok(self.texts(py)?.look(py, |session| (identity(session), session.counts().chars, session.view_cost())))
         })
     }
 }

@@ -142,7 +142,10 @@ impl Log {
         for (result, arrival) in context.arrivals(result..result + 1) {
             arrival.take(&mut self.outline, result);
             let removed = self.outline.arrival_chars(result..result + 1);
-            (self.chars, self.cost) = (self.chars - removed, self.cost - removed);
+            self.chars -= removed;
+            if !policy.weighs() {
+                self.cost -= removed;
+            }
         }
     }
 
@@ -199,11 +202,12 @@ impl Session {
     }
 
     fn take(&mut self, new: &Outline, texts: Vec<(usize, Vec<u8>)>) {
-        let results = self.log.outline.results.len();
+        let (messages, results) = (self.log.len(), self.log.outline.results.len());
         self.log.extend(&self.policy, new);
         for (result, text) in texts {
             self.log.know(&self.policy, results + result, text);
         }
+        self.log.weigh(&self.policy, messages);
     }
 
     /// Appends a message to a session of JSON by its facts; [`Session::write_texts`] gives its text once that is asked for.
@@ -237,7 +241,7 @@ impl Session {
         let are_read = self.stored.is_used || self.log.is_read;
         are_read
             || moves_marks
-            || self.log.costs.is_some()
+            || self.log.costs.as_ref().is_some_and(Costs::are_given)
             || (may_be_summary() && hides())
             || is_at_limit()
             || shows_others()
@@ -267,6 +271,9 @@ impl Session {
     pub(crate) fn give_text(&mut self, (message, place): ResultPlace, text: Vec<u8>) {
         let result = self.log.outline.results_before(message) + place;
         self.log.know(&self.policy, result, text);
+        if self.log.outline.cut_of(result).is_some() || self.log.outline.is_cleared(result) {
+            self.log.weigh(&self.policy, message);
+        }
     }
 
     /// Makes the requests before the runs that were appended.

@@ -68,7 +68,7 @@ impl Log {
         self.turns.push(message, self.outline.messages[message].is_agent_made);
         let chars = self.outline.chars_of(message, policy.text.image_chars);
         self.chars = self.chars.saturating_add(chars);
-        self.cost = self.cost.saturating_add(policy.cost_of(&self.outline, message));
+        self.cost = self.cost.saturating_add(if policy.weighs() { 0 } else { chars });
         if policy.may_pin() && is_written {
             let newest = marks::newest(&self.data, self.outline.spans[message]);
             self.marks.extend(newest.map(|(block, value)| (message, block, value)));
@@ -102,8 +102,7 @@ impl Log {
             (messages..outline.messages.len()).fold(0, |sum: usize, message| sum.saturating_add(size(message)))
         };
         let chars = sum(&|message| outline.chars_of(message, policy.text.image_chars));
-        let counted = sum(&|message| policy.cost_of(outline, message));
-        let cost = self.costs.as_mut().map_or(counted, |costs| {
+        let cost = self.costs.as_mut().map_or(chars, |costs| {
             let own = costs.messages.drain(messages..).map(|(own, reasoning)| own.saturating_add(reasoning));
             let own = own.fold(0, usize::saturating_add);
             costs.observations.drain(results..).fold(own, |sum, (raw, _)| sum.saturating_add(raw))
@@ -120,13 +119,30 @@ impl Log {
 
     /// Replaces the characters of the newest messages by their costs, and adds those of texts.
     pub(crate) fn give_costs(&mut self, policy: &Policy, costs: Costs) {
-        let of_chars = |message: usize| policy.cost_of(&self.outline, message);
+        let of_chars = |message: usize| self.outline.chars_of(message, policy.text.image_chars);
         let counted: usize = (self.len() - costs.messages.len()..self.len()).map(of_chars).sum();
         self.cost = self.cost.saturating_sub(counted).saturating_add(costs.total());
         let known = self.costs.get_or_insert_default();
         known.messages.extend(costs.messages);
         known.observations.extend(costs.observations);
         known.texts.extend(costs.texts);
+    }
+
+    /// Weighs the messages from this one on, where tokens are asked. Their costs may be known by the terms of another provider.
+    pub(crate) fn weigh(&mut self, policy: &Policy, first: usize) {
+        let messages = first..self.len();
+        let weighed = |context: PlanContext| Costs::weighed(context, messages);
+        let Some(new) = self.with_context(policy, &UNKNOWN_REQUESTS, weighed) else { return };
+        let (results, known) = (self.outline.results_before(first), self.costs.get_or_insert_default());
+        let before = Costs {
+            messages: known.messages.split_off(first.min(known.messages.len())),
+            observations: known.observations.split_off(results.min(known.observations.len())),
+            ..Costs::default()
+        };
+        self.cost = self.cost.saturating_sub(before.total()).saturating_add(new.total());
+        known.messages.extend(new.messages);
+        known.observations.extend(new.observations);
+        known.tokens = new.tokens;
     }
 
     /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
@@ -168,7 +184,7 @@ impl Log {
         let trailing = message[leading..].iter().rev().take_while(|byte| is_white(**byte)).count();
         self.data.extend_from_slice(&message[leading..message.len() - trailing]);
         let results = self.outline.results.len();
-        if let Err(mut error) = scan_message(&self.data, start, surrogates, &mut self.outline) {
+        if let Err(mut error) = scan_message(&self.data, start, (surrogates, policy.weighs()), &mut self.outline) {
             self.data.truncate(before);
             error.offset = error.offset.map(|offset| offset - start + leading);
             return Err(error);
@@ -187,7 +203,7 @@ impl Log {
         }
         let (start, mut read) = (self.data.len(), Outline::default());
         self.data.extend_from_slice(message);
-        scan_message(&self.data, start, true, &mut read).inspect_err(|_| self.data.truncate(before))?;
+        scan_message(&self.data, start, (true, false), &mut read).inspect_err(|_| self.data.truncate(before))?;
         let outline = &mut self.outline;
         let pieces = outline.pieces.len() as u32;
         let results = outline.results_of(place);

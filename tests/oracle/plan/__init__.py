@@ -52,7 +52,7 @@ def _of_requests(facts: Facts, summary: Given) -> Plan | SummaryRequest:
         # The view of the same history without a summarizer.
         without = {"ask_summary": False, "summary_max_chars": 1_400, "summaries": None}
         policy = Policy({**vars(facts.policy), **without})
-        return _of_requests(Facts(facts.given, policy, facts.costs), None)
+        return _of_requests(Facts(facts.given, policy, facts.given_costs), None)
     fold = Fold(facts)
     make_requests(fold)
     return standing(fold, fold.plan(), summary)

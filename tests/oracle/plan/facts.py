@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from oracle.handle import HANDLE_CHARS
 from oracle.outline import Call, Outline, Result
 from oracle.pairs import Pairs
 from oracle.placeholder import Masked, Observation, fill, mask
 from oracle.plan.arrival import arrivals, with_arrivals
 from oracle.plan.references import is_reference
 from oracle.policy import Policy
+from oracle.size import weight
 from oracle.turns import Turns
 
 Stage = Literal["masking", "summarization", "fallback"]
@@ -90,8 +92,30 @@ class Facts:
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.text.chars(policy.image_chars) for result in outline.results]
         self.raw_chars = [message.chars(policy.image_chars) for message in outline.messages]
+        self.given_costs = costs
+        self.tokens = policy.tokens if costs is None else None
+        if self.tokens is not None:
+            self.costs = self._weighed()
         self.raw = Plan(kept=list(range(len(outline.messages))))
         self.failed: tuple[int, ...] = ()  # the requests at which no text of a summary arrived
+
+    def _weighed(self) -> Costs:
+        """The costs of what is weighed: the one table of what counts."""
+        image_chars, (_, per_call) = self.policy.image_chars, self.tokens
+        own, observations = [], []
+        for message in self.outline.messages:
+            itself = self._tokens(message.own_weight) + message.own.images * image_chars + len(message.calls) * per_call
+            reasoning = self._tokens(sum(map(weight, message.reasoning))) + message.sealed_chars
+            own.append((itself, reasoning * self.policy.counts_reasoning))
+        for result in self.outline.results:
+            raw = self._tokens(result.text.weight) + result.text.images * image_chars
+            placeholder = fill(self.observation(result), self.policy, "0" * HANDLE_CHARS)
+            observations.append((raw, self._tokens(weight(placeholder))))
+        return own, observations
+
+    def _tokens(self, weight: int) -> int:
+        """Quarter tokens of texts that weigh so much."""
+        return weight * self.tokens[0] // 1_000
 
     def _is_in_run(self, call: Call) -> bool:
         return self.outline.messages[call.message].is_agent_made
@@ -166,7 +190,7 @@ class Facts:
         """The cost of the reasoning of a message, which counts to limits."""
         if self.costs is not None:
             return self.costs[0][index][1]
-        return self.outline.messages[index].reasoning_chars if self.policy.counts_reasoning else 0
+        return 0
 
     def observation_cost(self, place: int, masked: Masked | None) -> int:
         """The cost of an observation, raw or replaced."""
@@ -186,6 +210,8 @@ class Facts:
         """The cost of a new text."""
         if self.costs is None:
             return len(text)
+        if self.tokens is not None:
+            return self._tokens(weight(text))
         if len(self.costs) == 2 or text not in self.costs[2]:
             raise Uncounted(text)
         return self.costs[2][text]

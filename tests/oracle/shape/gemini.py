@@ -84,7 +84,7 @@ def _observation(walk: Any, result: dict[str, Any], path: str) -> Text:
         return Text()
     if not isinstance(response.value, dict):
         walk.fault("content", response, path + ".response")
-    return Text(json=response, json_chars=walk.size(response.value, _DEPTH))
+    return Text(json=response, json_chars=walk.size(response.value, _DEPTH), is_output=True)
 
 
 def _media_beside(result: dict[str, Any]) -> int:
