@@ -37,8 +37,8 @@ pub struct Message {
     pub chars: usize,
     /// Images and documents in it.
     pub images: u32,
-    /// What its text and calls weigh, where tokens are asked; else 0. Likewise what can be read of its reasoning weighs, and quarter
-    /// tokens of reasoning that only the provider reads.
+    /// What its text and calls weigh, where tokens are asked; else 0. Likewise what can be read of its reasoning weighs, which
+    /// else has so many characters, and quarter tokens of reasoning that only the provider reads.
     pub weight: usize,
     pub reasoning: usize,
     pub sealed: usize,

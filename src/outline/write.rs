@@ -48,7 +48,7 @@ struct MessageWriter<'a, T> {
     /// Characters outside of observations of which no text is read.
     opaque: usize,
     images: u32,
-    /// What can be read of it weighs so much, and the rest counts so many quarter tokens.
+    /// What can be read of it weighs so much, or has so many characters; the rest counts so many quarter tokens.
     reasoning: (usize, usize),
     has_thinking: bool,
     /// Characters, weight and images before the current observation.
@@ -131,10 +131,11 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
         self.images += 1;
     }
 
-    fn reasoning(&mut self, text: Option<&V::Text>, sealed: usize) {
-        if self.texts.weighs() {
-            self.reasoning.0 += text.map_or(0, |text| self.texts.weight(text));
-            self.reasoning.1 += sealed;
+    fn reasoning(&mut self, text: Option<&V::Text>, size: usize) {
+        match text {
+            Some(text) if self.texts.weighs() => self.reasoning.0 += self.texts.weight(text),
+            Some(_) => self.reasoning.0 += size,
+            None => self.reasoning.1 += size,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::masked::Masked;
 use super::sent::SentViews;
 use crate::fingerprint::Digest;
-use crate::outline::Outline;
+use crate::outline::{Message, Outline};
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::policy::{Policy, Requests, Tokens, UNKNOWN_REQUESTS};
@@ -176,7 +176,11 @@ impl<'a> PlanContext<'a> {
 
     /// What the reasoning of a message costs, if it is sent.
     pub(super) fn reasoning_of(&self, message: usize) -> usize {
-        self.costs.map_or(0, |costs| costs.messages[message].1)
+        let uncounted = || {
+            let Message { reasoning, sealed, .. } = self.outline.messages[message];
+            if self.policy.limit.counts_reasoning { reasoning + sealed } else { 0 }
+        };
+        self.costs.map_or_else(uncounted, |costs| costs.messages[message].1)
     }
 
     /// The cost of a cut text: its characters, or what it was counted.

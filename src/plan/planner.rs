@@ -92,8 +92,8 @@ impl<'a> Planner<'a> {
     /// The cost of the whole history with these observations masked.
     pub(super) fn cost(&self, masking: &Masking) -> usize {
         match &self.costs {
-            None => self.chars - masking.removed,
-            Some(_) => self.view_cost(|_| true, masking).0,
+            None if !self.policy.limit.counts_reasoning => self.chars - masking.removed,
+            _ => self.view_cost(|_| true, masking).0,
         }
     }
 

@@ -133,7 +133,7 @@ fn text<V: Value>(object: &V::Object, key: Key, sink: &mut impl Sink<V>) -> Resu
     let Some(text) = value.as_ref().and_then(V::text) else { return Ok(false) };
     let chars = value.as_ref().map_or(Ok(0), |value| value.size(0))?;
     if chars > 0 {
-        sink.reasoning(Some(text), 0);
+        sink.reasoning(Some(text), chars);
     }
     Ok(chars > 0)
 }

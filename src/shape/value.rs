@@ -127,8 +127,8 @@ pub(crate) trait Sink<V: Value> {
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
     /// An image or a document; likewise.
     fn image(&mut self) {}
-    /// Reasoning of the model: its text, or the quarter tokens of what only the provider reads.
-    fn reasoning(&mut self, _text: Option<&V::Text>, _sealed: usize) {}
+    /// Reasoning of the model: its text with its characters, or the quarter tokens of what only the provider reads.
+    fn reasoning(&mut self, _text: Option<&V::Text>, _size: usize) {}
     /// Characters of something outside of observations that is no text.
     fn opaque(&mut self, _chars: usize) {}
     /// Notes that this message has signed reasoning, if the agent made it.

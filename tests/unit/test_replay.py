@@ -322,3 +322,15 @@ def test_the_default_policies_are_the_grid() -> None:
     assert found == list(recede.costs.replay_policies())
     with pytest.raises(ValueError, match="no policy to choose from"):
         recede.costs.cheapest_policy([])
+
+
+def test_reasoning_that_requests_send_back_counts_to_a_budget() -> None:
+    def sent(**reasoning: str) -> int:
+        history: list[Any] = [{"role": "user", "content": "Go."}]
+        for number in range(20):
+            call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+            history.append({"role": "assistant", "content": "Next. " * 100, "tool_calls": [call], **reasoning})
+            history.append({"role": "tool", "tool_call_id": str(number), "content": "ok"})
+        return sum(turn.view_chars for turn in recede.costs.replay(history, ["budget:tokens=4000"]).policies[1].turns)
+
+    assert sent(reasoning_content="word " * 400) < 0.95 * sent()

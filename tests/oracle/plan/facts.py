@@ -190,7 +190,9 @@ class Facts:
         """The cost of the reasoning of a message, which counts to limits."""
         if self.costs is not None:
             return self.costs[0][index][1]
-        return 0
+        message = self.outline.messages[index]
+        chars = sum(map(len, message.reasoning)) + message.sealed_chars
+        return chars if self.policy.counts_reasoning else 0
 
     def observation_cost(self, place: int, masked: Masked | None) -> int:
         """The cost of an observation, raw or replaced."""
