@@ -14,6 +14,7 @@ from functools import partial
 from operator import ne
 from typing import Any, NamedTuple
 
+from counted import counts_of
 from economy import every_session, long_sessions
 
 import recede
@@ -130,7 +131,7 @@ def played(limit: int, sessions: Iterable[History]) -> Played:
         masker: Masker[Any] = Masker(max_input_tokens=limit, on_move=moves.append)
         doors: dict[str, View] = {
             "raw": list,
-            "reduce": lambda given: checked(recede.reduce(given, max_input_tokens=limit), limit),
+            "reduce": lambda given: checked(recede.reduce(given, max_input_tokens=limit), limit, given),
             "History": partial(next_view, history),
             "masking": masker.view,
             **{f"free {free:.0%}": ForcedMoves(messages, limit, free, size) for free in FREE},
@@ -144,9 +145,11 @@ def played(limit: int, sessions: Iterable[History]) -> Played:
     return Played({name: one / paid["raw"] for name, one in paid.items()}, changes)
 
 
-def checked(reduction: Any, limit: int) -> History:
-    """The view, which is within the limit where the reduction says so."""
-    if reduction.within_limit != (recede.count_chars(reduction.messages) <= 4 * limit):
+def checked(reduction: Any, limit: int, given: History) -> History:
+    """The view, which is within the limit where the reduction says so; what is given tells how its texts count."""
+    before, after = len(given), len(given) + len(reduction.messages)
+    counted = counts_of([*given, *reduction.messages], None, {before, after})
+    if reduction.within_limit != (counted[after] - counted[before] <= 4 * limit):
         raise AssertionError("a view is not as long as it is said to be")
     return list(reduction.messages)
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple
 
+from tokens_counted import tokens_of
+
 import recede
+from oracle.size import opaque_weight
 from recede.masker import Facts, Masker
 from recede.proxy import RequestMasker
 
@@ -273,8 +276,16 @@ def shown_in(view: Messages) -> str:
 
 
 def chars_of(messages: Messages) -> int:
-    """Characters of messages, as a limit counts them."""
+    """Characters of messages; those of an adapter have their texts alone."""
     if messages and isinstance(messages[0], Said):
-        names = sum(len(name) + chars + 20 for one in messages for _, name, chars in one.calls)
-        return names + sum(len(one.text) for one in messages)
+        return sum(len(one.text) for one in messages)
     return recede.count_chars(messages)
+
+
+def quarters_of(messages: Messages) -> int:
+    """Quarter tokens of messages, as a limit counts them."""
+    if messages and isinstance(messages[0], Said):  # an adapter gives characters
+        names = sum(len(name) + chars for one in messages for _, name, chars in one.calls)
+        calls = sum(len(one.calls) for one in messages)
+        return int(1.05 * opaque_weight(names + sum(len(one.text) for one in messages))) + 44 * calls
+    return round(4 * tokens_of(messages))

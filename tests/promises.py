@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from everywhere import EXEMPT_TEXT, EXEMPT_TOOL, Request, Result, chars_of, messages_of, shown_in
+from everywhere import EXEMPT_TEXT, EXEMPT_TOOL, Request, Result, messages_of, quarters_of, shown_in
 
 from recede._recall import PLACEHOLDER
 
@@ -128,16 +128,16 @@ def nothing_happens(seen: Seen) -> str:
 
 def is_within_limit(seen: Seen) -> str:
     """It fits whenever what no request has shown, with its answer, and the least of the task fit."""
-    last = chars_of(messages_of(seen.request.steps[-1:], seen.shape)) + 220
+    last = quarters_of(messages_of(seen.request.steps[-1:], seen.shape)) + 220
     most = 4 * seen.options["max_input_tokens"]
-    chars = chars_of(seen.request.view)
+    chars = quarters_of(seen.request.view)
     return f"{chars} of {most}" if seen.hides and last <= most < chars else ""
 
 
 def is_within_limit_or_all_is_done(seen: Seen) -> str:
     """A door that masks is over the limit only where no result is left that it could mask or cut."""
     most = 4 * seen.options["max_input_tokens"]
-    if chars_of(seen.request.view) <= most:
+    if quarters_of(seen.request.view) <= most:
         return ""
     shown = shown_in(seen.request.view)
     unseen = seen.request.steps[-1].results

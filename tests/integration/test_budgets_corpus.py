@@ -13,7 +13,6 @@ from answers import numbered
 from even import all_masked, task_of
 from shared_data import CORPUS, corpus_files, each_file, need, sources
 from test_corpus import history_of
-from tokens_counted import tokens_of
 
 import recede
 import recede.transcripts
@@ -33,7 +32,7 @@ def newest_of(history: History, outline: Sequence[Any]) -> tuple[float, float]:
     """Tokens of what is after the last answer, and of the newest turn with it: both stay whole."""
     last = max((index for index, message in enumerate(outline) if message.is_agent_made), default=-1)
     start = next((index + 1 for index in range(last, -1, -1) if outline[index].role == "user"), 0)
-    return tokens_of(history[last + 1 :]), tokens_of(history[start:])
+    return recede.count_chars(history[last + 1 :]) / 4, recede.count_chars(history[start:]) / 4
 
 
 @pytest.mark.parametrize("tokens", [8_000, 20_000])
@@ -52,8 +51,7 @@ def test_a_compacted_session_has_room_and_keeps_its_task(path: Path, tokens: int
             session.append(message)
             if place + 1 < len(history) and history[place + 1].get("role") not in ("assistant", "model"):
                 continue
-            view = session.view()
-            view_tokens = tokens_of(view)
+            view, view_tokens = session.view(), session.stats().view_tokens
             unseen, newest = newest_of(history[: place + 1], outline[: place + 1])
             assert view_tokens <= tokens or unseen > tokens, "only what no request has shown is over the budget"
             if len(summaries) > made:

@@ -19,14 +19,14 @@ import recede
 from provider_rules.interactions import signature_of
 from recede._encodable import warn_once
 
-TURNS = 60
+TURNS = 80
 CHARS = 4_000
 SLIDING: dict[str, Any] = {"boundary": "sliding", "keep": 4}
 POLICIES: dict[str, dict[str, Any]] = {
     "masks": SLIDING,
     "limit": {**SLIDING, "max_input_tokens": 9_000},
     "tight": {**SLIDING, "max_input_tokens": 3_000},
-    "summarizer": {"keep": 1, "max_input_tokens": 2_100, "summarizer": lambda messages, previous: "It went on."},
+    "summarizer": {"keep": 1, "max_input_tokens": 3_300, "summarizer": lambda messages, previous: "It went on."},
 }
 
 
@@ -264,7 +264,7 @@ def test_switched_off_everything_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatc
 
 def test_a_model_summarizes_if_the_client_is_to() -> None:
     with serving_interactions(turns=TURNS) as played:
-        client = recede.wrap(client_of(played.url), summarizer="model", keep=1, max_input_tokens=2_100)
+        client = recede.wrap(client_of(played.url), summarizer="model", keep=1, max_input_tokens=3_300)
         loop(client.interactions.create, played, TURNS - 5)
         assert played.refusals == []
         assert any(path.endswith(":generateContent") for path in played.paths)

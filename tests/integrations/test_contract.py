@@ -197,7 +197,7 @@ def long_turn(number: int, calls: int) -> Turn:
     made = [
         Call(f"call_{number}_{place}", "run", {"command": "", "place": place, "quiet": True}) for place in range(calls)
     ]
-    return Turn("", made, {one.id: Result(one.id, f"{one.id} ".ljust(20) * 1_000) for one in made})
+    return Turn("", made, {one.id: Result(one.id, f"{one.id} ".ljust(20, "x") * 1_000) for one in made})
 
 
 @pytest.mark.parametrize(("window", "limit", "calls"), [(32_000, 24_000, 8), (128_000, 100_000, 30)])

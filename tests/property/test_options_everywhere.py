@@ -10,7 +10,20 @@ from random import Random
 from typing import Any
 
 import pytest
-from everywhere import DOORS, Request, Result, Step, Steps, Told, by_reduce, chars_of, messages_of, shown_in, steps
+from everywhere import (
+    DOORS,
+    Request,
+    Result,
+    Step,
+    Steps,
+    Told,
+    by_reduce,
+    chars_of,
+    messages_of,
+    quarters_of,
+    shown_in,
+    steps,
+)
 from promises import (
     ALIKE,
     BOUNDARY,
@@ -66,7 +79,7 @@ def test_each_row_has_its_sentence_in_the_docs() -> None:
 def options_of(writer: str, option: str, value: Any, made: Steps, shape: str) -> dict[str, Any]:
     """The options at which a writer writes, with this one."""
     setting = WRITERS[writer]
-    tokens = chars_of(messages_of(made, shape)) // 4
+    tokens = quarters_of(messages_of(made, shape)) // 4
     options = {**setting.options}
     if setting.of_raw is not None:
         options["max_input_tokens"] = int(tokens * setting.of_raw)
