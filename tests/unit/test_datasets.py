@@ -46,6 +46,65 @@ def test_calls_that_parts_repeat_are_read_once_and_subagents_apart() -> None:
     assert recede.check_pairs(main.messages).is_whole and recede.check_pairs(other.messages).is_whole
 
 
+_USAGE = {"prompt_tokens": 100, "completion_tokens": 5}
+_CALLS = [call(str(number)) for number in range(3)]
+_GROWING = [
+    user("Go."),
+    *(message for made in _CALLS for message in (made, result(made["tool_calls"][0]["id"], "a b"))),
+]
+_SENT = [{"model": "m", "messages": _GROWING[: 2 * number + 1]} for number in range(4)]
+_ANSWERED = [{"usage": _USAGE, "choices": [{"message": made}]} for made in [*_CALLS, assistant("Done.")]]
+LOGS = {
+    "beside": [{**body, "response": answer} for body, answer in zip(_SENT, _ANSWERED, strict=True)],
+    "between": [line for pair in zip(_SENT, _ANSWERED, strict=True) for line in pair],
+    "in a record of their own": [
+        line for body, answer in zip(_SENT, _ANSWERED, strict=True) for line in (body, {"at": 5, "response": answer})
+    ],
+    "marked": [
+        {**body, "messages": [*body["messages"][:-1], {**body["messages"][-1], "cache_control": {"type": "ephemeral"}}]}
+        | {"response": answer}
+        for body, answer in zip(_SENT, _ANSWERED, strict=True)
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_body_that_begins_with_another_continues_it(name: str) -> None:
+    [session] = transcripts.read_all(b"\n".join(map(dumps, LOGS[name])))
+    messages = [{key: value for key, value in one.items() if key != "cache_control"} for one in session.messages]
+    assert messages == [*_GROWING, assistant("Done.")]
+    assert [request.messages for request in session.requests] == [1, 3, 5, 7]
+    assert {request.usage.sent_tokens for request in session.requests if request.usage} == {100}
+    assert session.skipped_lines == 0
+
+
+def test_conversations_that_begin_with_one_prompt_are_not_mixed() -> None:
+    other = [user("Go."), call("9"), result("9", "c")]
+    bodies = [_SENT[0], _SENT[0], _SENT[1], {"messages": other}, _SENT[2]]
+    found = [one.messages for one in transcripts.read_all(b"\n".join(map(dumps, bodies)))]
+    assert found == [_GROWING[:5], other]
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "usage", "answer"),
+    [
+        ("messages", [user("Go.")], {"usage": {"input_tokens": 100}}, {"role": "assistant", "content": said("Done.")}),
+        ("input", [user("Go.")], {"usage": {"input_tokens": 100}}, {"output": [{"type": "message", "content": []}]}),
+        (
+            "contents",
+            [{"role": "user", "parts": [{"text": "Go."}]}],
+            {"usageMetadata": {"promptTokenCount": 100}},
+            {"candidates": [{"content": {"role": "model", "parts": [{"text": "Done."}]}}]},
+        ),
+    ],
+    ids=["anthropic", "responses", "gemini"],
+)
+def test_the_last_answer_of_a_log_of_bodies_is_its_end(key: str, said: Any, usage: Any, answer: Any) -> None:
+    [session] = transcripts.read_all(b"\n".join(map(dumps, [{key: said}, {**usage, **answer}])))
+    assert len(session.messages) == 2
+    assert [request.usage and request.usage.sent_tokens for request in session.requests] == [100]
+
+
 def test_calls_of_sharegpt_are_calls_with_their_names() -> None:
     transcript = transcripts.read(dumps(SHAREGPT))
     assert transcript.messages[0] == system("Be brief.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from recede._bodies import BODY_KEYS
-from recede.transcripts._draft import Draft, call, fields, objects, parsed, text
+from recede.transcripts._draft import Draft, call, digest, fields, objects, parsed, text
 from recede.transcripts._source import Record
 
 # Where rows have their messages.
@@ -163,6 +163,7 @@ def _chat_of_parts(value: Any) -> list[Any] | None:
 
 
 _ITEMS = frozenset(["message", "reasoning"])
+_TIMES = ("timestamp", "time", "created", "created_at")  # of a request, in the order of preference
 
 
 def is_message(record: dict[str, Any]) -> bool:
@@ -192,10 +193,84 @@ def read_messages(value: Any) -> Iterator[Draft]:
 
 
 def read_body(value: Any) -> Iterator[Draft]:
-    for draft in read_messages(next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))):
-        response = value.get("response")
-        if isinstance(response, dict) and response.get("usage") is not None:
-            # A log of requests keeps the answer beside the body.
-            time = value.get("timestamp", response.get("created", response.get("created_at")))
-            draft.request(response["usage"], response.get("model", value.get("model")), time)
+    return read_body_lines([Record(value, 0)], lambda line: None)
+
+
+def read_body_lines(records: Iterable[Record], skip: Callable[[int], None]) -> Iterator[Draft]:
+    """Read request bodies: one that begins with an earlier body continues it; what a provider answered follows it.
+
+    A first prompt alone identifies no conversation: the same prompt again is another one.
+    """
+    drafts: list[Draft] = []
+    ends: dict[str, list[Draft]] = {}  # conversations, by the name of all their messages
+    answers: dict[Draft, tuple[int, list[dict[str, Any]]]] = {}  # the last one of each, and the messages before it
+    newest, body = Draft(), {}
+    for value, line in records:
+        if is_body(value):
+            body = value
+            messages = next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))
+            names = _names(messages)
+            at = next(
+                (at for at in range(len(names), 0, -1) if _may_continue(messages, at) and ends.get(names[at - 1])), 0
+            )
+            newest = ends[names[at - 1]].pop(0) if at else Draft()
+            drafts += [] if at else [newest]
+            for message in messages[at:]:
+                newest.records += 1
+                newest.add(message, line)
+            ends.setdefault(names[-1] if names else "", []).append(newest)
+        elif not drafts or _usage_of(value) is None:
+            skip(line)
+            continue
+        answer = value if not is_body(value) else fields(value.get("response"))
+        if (usage := _usage_of(answer)) is not None:
+            answer = fields(answer.get("response")) or answer
+            time = next((held for held in map(value.get, _TIMES) if held is not None), answer.get("created"))
+            newest.request(usage, answer.get("model", body.get("model")), time, line)
+            answers[newest] = newest.end, _answer_of(answer)
+    for draft in drafts:
+        end, messages = answers.get(draft, (0, []))
+        for message in messages if end == draft.end else ():  # earlier ones are in the body after them
+            draft.add(message)
         yield draft
+
+
+def _answer_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages of an answer: of Chat Completions, Gemini, Responses or Anthropic."""
+    for choice in objects(answer.get("choices"))[:1]:
+        return objects([choice.get("message")])
+    for candidate in objects(answer.get("candidates"))[:1]:
+        return objects([candidate.get("content")])
+    if answer.get("role") == "assistant":
+        return [{"role": "assistant", "content": answer.get("content")}]
+    return objects(answer.get("output"))
+
+
+def _may_continue(messages: list[Any], at: int) -> bool:
+    """Whether a body may continue one of its first messages: with more of them, or if they hold an answer."""
+    return at < len(messages) or any(fields(message).get("role") not in ("user", "system") for message in messages)
+
+
+def _usage_of(answer: dict[str, Any]) -> Any:
+    """The usage of an answer, or of the response that it holds."""
+    for held in (answer, fields(answer.get("response"))):
+        found = next((held[name] for name in ("usage", "usageMetadata") if isinstance(held.get(name), dict)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _names(messages: list[Any]) -> list[str]:
+    """What identifies the first message, the first two, and so on; marks of the prompt cache move, and do not."""
+    names: list[str] = []
+    for message in messages:
+        names.append(digest(names[-1:], _without_marks(message)))
+    return names
+
+
+def _without_marks(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_marks(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _without_marks(held) for name, held in value.items() if name != "cache_control"}
+    return value

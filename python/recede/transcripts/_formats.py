@@ -44,6 +44,8 @@ class DocumentFormat(NamedTuple):
     name: str
     recognizes: Callable[[Any], bool]
     read: Callable[[Any], Iterator[Draft]]
+    # Reads a file of such values, which belong together; what is none is skipped. None: each is a history.
+    read_lines: Callable[[Iterable[Record], Callable[[int], None]], Iterator[Draft]] | None = None
 
 
 LINES = (
@@ -84,7 +86,7 @@ DOCUMENTS = (
     DocumentFormat("nebius", _datasets.is_nebius, _datasets.read_nebius),
     DocumentFormat("sharegpt", _datasets.is_sharegpt, _datasets.read_sharegpt),
     DocumentFormat("chat_parts", _datasets.is_chat_of_parts, _datasets.read_chat_of_parts),
-    DocumentFormat("body", _datasets.is_body, _datasets.read_body),
+    DocumentFormat("body", _datasets.is_body, _datasets.read_body, _datasets.read_body_lines),
     DocumentFormat("messages", _datasets.is_messages, _datasets.read_messages),
 )
 

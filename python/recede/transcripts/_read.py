@@ -201,11 +201,17 @@ def _value_at(value: Any, path: str) -> Any:
 
 
 def _of_each_line(kind: DocumentFormat, records: Iterator[Record], source: Source) -> Iterator[Draft]:
+    def skip(line: int) -> None:
+        source.skipped.append(TranscriptError("history", source=source.name, line=line))
+
+    if kind.read_lines is not None:
+        yield from kind.read_lines(records, skip)
+        return
     for record in records:
         if kind.recognizes(record.value):
             yield from kind.read(record.value)
         else:
-            source.skipped.append(TranscriptError("history", source=source.name, line=record.line))
+            skip(record.line)
 
 
 def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode: bool, has_texts: bool) -> Transcript:
