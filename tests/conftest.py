@@ -73,6 +73,7 @@ _WITHOUT_ORACLE = frozenset(
     test_histories_of_requests
     test_provider_answers
     test_provider_rules
+    test_question
     test_provider_usage
     test_reason
     test_said_rightly

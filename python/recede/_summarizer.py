@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import logging
-import re
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
@@ -21,36 +19,23 @@ _running: ContextVar[tuple[Asking, ...]] = ContextVar("recede_summarizers", defa
 
 _T = TypeVar("_T")
 
-# An image or another file in a message, which a model of texts cannot read.
-_FILE = re.compile(r'"(?:data:[\w/+.;=-]{0,100},)?[A-Za-z0-9+/_-]{400,}={0,2}"')
-
 Steps = Generator[Step, Any, _T]
 """Work that yields a step for each summary that it needs, to be driven."""
 
 _Bound = Callable[[Sequence[Any], Union[str, None]], Any]
 
-PROMPT = """\
-You keep the memory of a software agent whose history grows too long. Write the summary that takes the place of the
-turns below, so that the agent can continue as if it still had them. Use these headings; omit those without content:
-
-Goal: what was asked for, with every constraint, in the words of the user where they matter.
-State: what is done, what is being done, and what was observed last.
-Decisions: what was decided, and why; what was tried and given up.
-Open points: what is still to do, and what is not understood.
-Files: each file that matters, by its path, with what was changed or found in it.
-Errors: each error that is not solved, word for word.
-
-Keep names, paths, numbers, commands and messages exactly as they are. Carry on what the summary so far says, where it
-still holds. Do not invent anything, and do not address anybody: give the summary alone."""
-"""The default system prompt of `anthropic` and `openai`, and the beginning of what ``.generate`` is given."""
-
 
 class Asking:
-    """A summarizer, and what became of its calls; `instead` is what to do where an async one cannot be awaited."""
+    """A summarizer, and what became of its calls.
 
-    def __init__(self, summarizer: Any, instead: str) -> None:
+    `instead` is what to do where an async one cannot be awaited; `plain` converts messages to dicts, for recede's
+    own questions.
+    """
+
+    def __init__(self, summarizer: Any, instead: str, plain: Callable[[Any], dict[str, Any]] | None = None) -> None:
         self._function = bound("summarizer", summarizer)
         self._is_async, self._instead = is_async(summarizer), instead
+        self._plain = plain
         self.error: Exception | None = None
         self.failures = 0
 
@@ -64,7 +49,10 @@ class Asking:
         running = _running.get()
         if self in running:
             raise RuntimeError("a summarizer must not ask for the view for which it is asked")
+        from recede._question import reading  # lazily: it loads what few need
+
         token = _running.set((*running, self))
+        is_read = reading.set(reading.get() if self._plain is None else self._plain)
         try:
             # One that is not async may take seconds, and the loop of an async caller has other work.
             answer = yield Call("the summarizer", self._function, (items(), previous), in_thread=not self._is_async)
@@ -80,6 +68,7 @@ class Asking:
             return False
         finally:
             _running.reset(token)
+            reading.reset(is_read)
         self.error = None
         return text, None
 
@@ -101,13 +90,20 @@ def bound(name: str, summarizer: Any) -> _Bound:
         signature = None
     if function is not summarizer:
         if signature is None or _takes(signature, 1):
-            return lambda items, previous: function(f"{PROMPT}\n\n{prompt_text(items, previous)}")
+            return lambda items, previous: function(_prompt(items, previous))
         raise TypeError(f"the .generate of {name} must take (prompt), not {signature}")
     if signature is None or _takes(signature, 2):
         return lambda items, previous: function(items, previous)
     if _takes(signature, 1):
         return lambda items, previous: function(items)
     raise TypeError(f"{name} must take (turns, previous_summary) or (turns), not {signature}")
+
+
+def _prompt(items: Sequence[Any], previous: str | None) -> str:
+    """The prompt for a ``.generate``, whose model is not known."""
+    from recede._question import PROMPT, SUMMARY_TOKENS, question, room_for_question  # lazily: others write their own
+
+    return f"{PROMPT}\n\n{question(items, previous, room_for_question('', SUMMARY_TOKENS, PROMPT))}"
 
 
 def is_async(summarizer: Any) -> bool:
@@ -145,36 +141,6 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
     except TypeError:
         return False
     return True
-
-
-def prompt_text(items: Sequence[Any], previous: str | None) -> str:
-    """Build the user's part of a prompt: the previous summary and what is to be summarized."""
-    from recede._encodable import encodable  # imported lazily: functions that build their own prompts do not need it
-
-    parts = [] if previous is None else [f"The summary so far:\n\n{previous}"]
-    parts += map(_item, items)
-    text: str = encodable("\n\n".join(parts))  # lone surrogates cannot be sent
-    return text
-
-
-def _item(item: Any) -> str:
-    if not hasattr(item, "observation"):  # a message: a dict, or one of a framework
-        return _FILE.sub(_size, json.dumps(item, ensure_ascii=False, default=_plain))
-    return f"Turn {item.turn}:\nReasoning: {item.reasoning}\nAction: {item.action}\nObservation: {item.observation}"
-
-
-def _size(file: re.Match[str]) -> str:
-    return f'"[a file of {len(file[0]) - 2} characters in base64]"'
-
-
-def _plain(value: Any) -> Any:
-    """Convert an object to what JSON has: that of a client or a framework; of another kind its text."""
-    if callable(getattr(value, "model_dump", None)):
-        return value.model_dump(mode="json", exclude_none=True)
-    if callable(getattr(value, "to_dict", None)):
-        return value.to_dict()
-    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    return dataclasses.asdict(value) if is_record else str(value)
 
 
 _MOST = 64

@@ -11,7 +11,7 @@ from typing import Any, Union
 from recede import _engine
 from recede._answer import answer_of
 from recede._objects import text_of
-from recede._summarizer import PROMPT, prompt_text
+from recede._question import PROMPT, SUMMARY_TOKENS, question, room_for_question
 from recede.reduction._planning import reduced
 from recede.reduction._policy import compiled
 from recede.turns._records import Turn
@@ -26,7 +26,15 @@ Summarize = Callable[[Sequence[Any], Union[str, None]], str]
 Asks = Callable[[Sequence[Any], Union[str, None]], Union[str, Awaitable[str]]]
 
 
-def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **request: Any) -> Asks:
+def anthropic(
+    client: Any,
+    model: str,
+    *,
+    max_tokens: int = SUMMARY_TOKENS,
+    prompt: str = PROMPT,
+    window_tokens: int | None = None,
+    **request: Any,
+) -> Asks:
     """A summarizer that uses an ``anthropic.Anthropic`` client, or an async one with ``anthropic.AsyncAnthropic``.
 
     Args:
@@ -34,6 +42,8 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
         model: the name of the model.
         max_tokens: the limit of the summary.
         prompt: the system prompt; `PROMPT` by default.
+        window_tokens: the tokens that a request may have. By default what is known of the model; of one that recede
+            does not know 32,000. The question is cut to fit.
         **request: further arguments of ``client.messages.create``, such as ``timeout``.
 
     Raises:
@@ -47,14 +57,23 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
         ...     return recede.designs.HybridContextManager(summarizer)
     """
     options = {"model": model, "max_tokens": max_tokens, "system": prompt, **request}
+    room = room_for_question(model, max_tokens, prompt, window_tokens)
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        return {**options, "messages": [{"role": "user", "content": prompt_text(items, previous)}]}
+        return {**options, "messages": [{"role": "user", "content": question(items, previous, room)}]}
 
     return _summarizer(client, client.messages.create, asked)
 
 
-def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **request: Any) -> Asks:
+def openai(
+    client: Any,
+    model: str,
+    *,
+    max_tokens: int = SUMMARY_TOKENS,
+    prompt: str = PROMPT,
+    window_tokens: int | None = None,
+    **request: Any,
+) -> Asks:
     """A summarizer that uses chat completions of an ``openai.OpenAI`` client, or async ones of ``openai.AsyncOpenAI``.
 
     Args:
@@ -62,6 +81,8 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
         model: the name of the model.
         max_tokens: the limit of the answer, sent as ``max_completion_tokens``.
         prompt: the system prompt; `PROMPT` by default.
+        window_tokens: the tokens that a request may have. By default what is known of the model; of one that recede
+            does not know 32,000. The question is cut to fit.
         **request: further arguments of ``client.chat.completions.create``, such as ``timeout``.
 
     Raises:
@@ -73,15 +94,24 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
         ...     return recede.designs.HybridContextManager(recede.summarizers.openai(client, "gpt-5-mini"))
     """
     options = {"model": model, "max_completion_tokens": max_tokens, **request}
+    room = room_for_question(model, max_tokens, prompt, window_tokens)
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": prompt_text(items, previous)}]
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": question(items, previous, room)}]
         return {**options, "messages": messages}
 
     return _summarizer(client, client.chat.completions.create, asked)
 
 
-def gemini(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **config: Any) -> Asks:
+def gemini(
+    client: Any,
+    model: str,
+    *,
+    max_tokens: int = SUMMARY_TOKENS,
+    prompt: str = PROMPT,
+    window_tokens: int | None = None,
+    **config: Any,
+) -> Asks:
     """A summarizer that uses a ``google.genai.Client``, or an async one with its ``aio``.
 
     Args:
@@ -89,6 +119,8 @@ def gemini(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
         model: the name of the model.
         max_tokens: the limit of the answer, in which the thoughts of the model count.
         prompt: the system prompt; `PROMPT` by default.
+        window_tokens: the tokens that a request may have. By default what is known of the model; of one that recede
+            does not know 32,000. The question is cut to fit.
         **config: further fields of ``config``, such as ``thinking_config``.
 
     Raises:
@@ -100,9 +132,10 @@ def gemini(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
         ...     return recede.History(summarizer=recede.summarizers.gemini(client, "gemini-2.5-flash"))
     """
     options = {"model": model, "config": {"system_instruction": prompt, "max_output_tokens": max_tokens, **config}}
+    room = room_for_question(model, max_tokens, prompt, window_tokens)
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        return {**options, "contents": prompt_text(items, previous)}
+        return {**options, "contents": question(items, previous, room)}
 
     return _summarizer(client, client.models.generate_content, asked)
 

@@ -17,6 +17,7 @@ mod reasoning;
 mod reduction;
 mod replay;
 mod request;
+mod said;
 mod session;
 mod signals;
 mod store;
@@ -369,6 +370,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(request::said_around, module)?)?;
         module.add_function(wrap_pyfunction!(session::stored_options, module)?)?;
         module.add_function(wrap_pyfunction!(texts, module)?)?;
+        module.add_function(wrap_pyfunction!(said::said, module)?)?;
         module.add_function(wrap_pyfunction!(apply::masked_message, module)?)?;
         module.add_function(wrap_pyfunction!(sync::common_prefix, module)?)?;
         module.add_function(wrap_pyfunction!(check_pairs, module)?)?;

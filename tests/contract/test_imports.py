@@ -55,7 +55,8 @@ PYTHON: dict[str, set[str]] = {
     "_engine": {"_core"},
     "_encodable": {"_objects"},
     "_answer": {"_encodable", "_objects"},
-    "_summarizer": {"_encodable", "_steps"},
+    "_question": {"_encodable", "_engine", "_models", "_objects"},
+    "_summarizer": {"_question", "_steps"},
     "reduction": LEAVES | {"_encodable", "_engine", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_summarizer", "_usage", "reduction", "store"},
@@ -65,10 +66,10 @@ PYTHON: dict[str, set[str]] = {
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "reduction", "session"},
     "costs": LEAVES | {"_agents", "_engine", "_model_names", "_models", "_serving", "reduction", "transcripts"},
     "proxy": LEAVES
-    | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_serving", "_summarizer", "_usage"}
+    | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_question", "_serving", "_summarizer", "_usage"}
     | {"costs", "reduction"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
-    "summarizers": LEAVES | {"_answer", "_engine", "_summarizer", "reduction", "turns"},
+    "summarizers": LEAVES | {"_answer", "_engine", "_question", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},
     "designs": {"agent", "reduction", "turns"},
     "arrow": {"types", "_bodies", "_engine", "_errors", "_report", "costs", "providers", "reduction"},

@@ -105,7 +105,6 @@ def asked(door: str, row: Row, said: Body) -> tuple[list[Body], list[Body]]:
     return questions, views
 
 
-@SUMMARIES
 @pytest.mark.parametrize("door", ["wrap", "proxy"])
 def test_no_question_for_a_summary_shows_reasoning(door: str) -> None:
     row = Row("anthropic.reasoning_is_not_shown_as_text", "anthropic", anthropic_rows.thinking_turn)

@@ -23,7 +23,7 @@ from test_proxy_command import running
 import recede
 from played import CORPUS_SIZES, PlayedModel
 from recede import Provider
-from recede._summarizer import PROMPT
+from recede._question import PROMPT
 from recede.proxy import RequestMasker
 from support import unmarked
 
@@ -250,7 +250,7 @@ def test_a_call_has_the_key_and_nothing_else(kind: str, name: str) -> None:
         "gemini": {"systemInstruction", "contents", "generationConfig"},
     }
     assert body.keys() == fields[kind]
-    assert "x" * 3_000 in call.body.decode()  # the results, unmasked
+    assert "x" * 1_000 in call.body.decode()  # of the results
     assert shown["totals"]["summaries"] == len(calls)
     assert "Told." not in json.dumps(shown)
 

@@ -30,6 +30,7 @@ from unions import LONG
 
 import recede
 from provider_rules import fault
+from recede._question import question
 from recede.reduction._options import OPTIONS as ONE_SET
 
 pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
@@ -357,6 +358,25 @@ def test_old_turns_become_a_summary_when_that_pays_in_what_is_sent_alone(case: A
     assert refusals(case, requests) == []
     assert case.results(stored) == shown(as_dicts(turns))
     assert SAID not in repr(getattr(case, "comparable", list)(stored))
+
+
+def test_a_question_for_a_summary_has_the_texts_alone(case: Any) -> None:
+    """At most 1.1 of the text, with the framework's own messages, and no reasoning in them."""
+    told: list[str] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        told.append(question(messages, previous, 1e9))
+        return SAID
+
+    turns = [replace(turn, said=turn.said + " I think about it." * 60) for turn in session(45)]
+    history, reason = case.history(turns), getattr(case, "reasoned", lambda answer, thought: answer)
+    history = [reason(one, "secret thoughts") if case.calls([one]) else one for one in history]
+    case.view(case.masking(keep=4, provider=FREE, max_overcost=None, summarizer=summarizer), history)
+    (text,) = told
+    assert "secret thoughts" not in text and "I think about it." in text
+    calls = [sum(len(turn.calls) for turn in turns[:end]) for end in range(len(turns))]
+    hidden = turns[: calls.index(text.count("[call run] "))]
+    assert len(hidden) > 20 and len(text) <= 1.1 * recede.count_chars(as_chat(hidden))
 
 
 def test_a_retry_sends_the_same(case: Any) -> None:

@@ -67,4 +67,4 @@ def test_the_model_is_asked_for_the_summary(monkeypatch: pytest.MonkeyPatch, is_
     assert request["systemInstruction"]["parts"] == [{"text": recede.summarizers.PROMPT}]
     assert request["generationConfig"]["maxOutputTokens"] == 99
     told = request["contents"][0]["parts"][0]["text"]
-    assert told == 'The summary so far:\n\nIt began.\n\n{"role": "model", "parts": [{"text": "I look at a.py."}]}'
+    assert told == "The summary so far:\n\nIt began.\n\n[assistant] I look at a.py."

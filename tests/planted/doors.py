@@ -15,7 +15,7 @@ from proxied import Answer, Request, answer_of, ask, proxying, recording
 import recede
 from planted.playing import Api, Body, Counting, View
 from provider_rules import PROVIDERS, Account
-from recede._summarizer import PROMPT
+from recede._question import PROMPT
 from recede.masker import Masker
 from recede.proxy import RequestMasker
 from recede.reduction import BoundaryMove

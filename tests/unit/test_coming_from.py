@@ -180,7 +180,7 @@ def test_reduce_and_history_bind_summarizers_likewise(tmp_path: Path) -> None:
         assert summary in session.view()
         session.save(tmp_path / "session.json")
         assert published.History.load(tmp_path / "session.json", summarizer=summarizer).view() == session.view()
-    assert '\n\n{"role": "assistant", "content": "word word' in model.prompts[0]
+    assert "\n\n[assistant] word word" in model.prompts[0]
     with pytest.raises(TypeError, match=r"summarizer must be callable, have .generate\(prompt\), or be None, not int"):
         published.reduce(history, **options, summarizer=5)
     result = published.reduce(history, **options, summarizer=lambda: "")  # type: ignore[arg-type, misc]

@@ -40,6 +40,7 @@ NO_REASONING = "[reasoning not sent again]"
 """The text of a message that has nothing else than signed reasoning."""
 # A framework names the calls beside the content, too.
 _CALLS = {"custom_tool_call", "function_call", "invalid_tool_call", "tool_call", "tool_call_chunk", "tool_use"}
+_CALL_KEYS = ("id", "name", "input")
 _SCALAR_CHARS = 4
 # What frameworks call the base URL of a model, and what in it may have one.
 _URLS = ("base_url", "openai_api_base", "azure_endpoint", "anthropic_api_url", "api_base", "endpoint_url")
@@ -251,6 +252,19 @@ def content_text(content: Any) -> str:
 def _text(part: Any) -> str:
     text = part.get("text") if isinstance(part, dict) and part.get("type", "text") in _TEXTS else None
     return text if isinstance(text, str) else ""
+
+
+def plain_dict(role: str, parts: Iterable[str | tuple[Any, ...]]) -> dict[str, Any]:
+    """Write a message as a dict; `parts` are texts, calls as (id, name, arguments), and results as (id, text)."""
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, str):
+            blocks.append({"type": "text", "text": part})
+        elif len(part) == len(_CALL_KEYS):
+            blocks.append({"type": "tool_use", **dict(zip(_CALL_KEYS, part, strict=True))})
+        else:
+            blocks.append({"type": "tool_result", "tool_use_id": part[0], "content": part[1]})
+    return {"role": role, "content": blocks}
 
 
 def recalled_content(content: Any) -> Any:

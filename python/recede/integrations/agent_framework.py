@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from recede._bodies import KEPT_BY_PROVIDER
-from recede.integrations._shared import NO_REASONING, Masking, base_url, is_kept, json_chars, missing
+from recede.integrations._shared import NO_REASONING, Masking, base_url, is_kept, json_chars, missing, plain_dict
 from recede.masker import Facts
 
 try:
@@ -57,6 +57,17 @@ class _Messages:
 
     def text(self, message: Message, result_index: int) -> str:
         return _results(message)[result_index].result or ""
+
+    def plain(self, message: Message) -> dict[str, Any]:
+        parts: list[Any] = []
+        for one in message.contents:
+            if one.type == "function_call":
+                parts.append((one.call_id, one.name, one.arguments))
+            elif one.type == "function_result":
+                parts.append((one.call_id, one.result or ""))
+            elif one.type not in _NO_TEXT:
+                parts.append(one.text or "")
+        return plain_dict(message.role, parts)
 
     def summary(self, text: str) -> Message:
         return Message("user", [Content.from_text(text)])

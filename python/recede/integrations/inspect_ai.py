@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import NO_REASONING, Masking, base_url, json_chars, missing, running
+from recede.integrations._shared import NO_REASONING, Masking, base_url, json_chars, missing, plain_dict, running
 from recede.masker import Facts
 
 try:
@@ -71,6 +71,13 @@ class _Messages:
 
     def text(self, message: Any, result_index: int) -> str:
         return _parts(message)[0]
+
+    def plain(self, message: Any) -> dict[str, Any]:
+        text = _parts(message)[0]
+        if message.role == "tool":
+            return plain_dict("user", [(message.tool_call_id, text)])
+        made = getattr(message, "tool_calls", None) or ()
+        return plain_dict(message.role, [text, *((one.id, one.function, one.arguments) for one in made)])
 
     def summary(self, text: str) -> Any:
         return ChatMessageUser(content=text)

@@ -17,6 +17,7 @@ from recede.integrations._shared import (
     json_chars,
     masked_content,
     missing,
+    plain_dict,
     recalled_content,
     reference_chars,
     say,
@@ -141,6 +142,15 @@ class _Messages:
 
     def text(self, message: Any, result_index: int) -> str:
         return content_text(_read(message).content)
+
+    def plain(self, message: Any) -> dict[str, Any]:
+        read: Any = _read(message)
+        text = content_text(read.content)
+        if isinstance(read, ToolMessage):
+            return plain_dict("user", [(read.tool_call_id, text)])
+        calls = [*getattr(read, "tool_calls", ()), *getattr(read, "invalid_tool_calls", ())]
+        named = [(call.get("id"), call.get("name"), call.get("args")) for call in calls]
+        return plain_dict(_ROLES.get(read.type, read.type), [text, *named])
 
     def summary(self, text: str) -> BaseMessage:
         return HumanMessage(text)

@@ -8,7 +8,16 @@ from functools import partial
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import NO_REASONING, Masking, base_url, is_kept, json_chars, missing, running
+from recede.integrations._shared import (
+    NO_REASONING,
+    Masking,
+    base_url,
+    is_kept,
+    json_chars,
+    missing,
+    plain_dict,
+    running,
+)
 from recede.masker import Facts
 
 try:
@@ -86,6 +95,19 @@ class _Messages:
         left = [part for part in message.parts if not _is_signed(part)]
         unsigned: ModelMessage = replace(request, parts=left or [TextPart(NO_REASONING)])
         return unsigned
+
+    def plain(self, message: ModelMessage) -> dict[str, Any]:
+        parts: list[Any] = []
+        for part in message.parts:
+            if _is_result(part):
+                text = _read(part)[0] if isinstance(part, ToolReturnPart) else str(part.content)
+                parts.append((part.tool_call_id, text))
+            elif isinstance(part, ToolCallPart):
+                parts.append((part.tool_call_id, part.tool_name, part.args))
+            elif isinstance(part, (RetryPromptPart, SystemPromptPart, TextPart, UserPromptPart)):
+                content: Any = part.content
+                parts += [content] if isinstance(content, str) else [one for one in content if isinstance(one, str)]
+        return plain_dict(self.facts(message).role, parts)
 
     def summary(self, text: str) -> ModelMessage:
         return ModelRequest(parts=[UserPromptPart(text)])

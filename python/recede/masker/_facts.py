@@ -95,11 +95,13 @@ class Facts(NamedTuple):
 class Adapter(Protocol[_M]):
     """How a `Masker` reads and masks messages of a type of your own.
 
-    `facts` and `masked` are required. Five more methods are used if the object has them:
+    `facts` and `masked` are required. Six more methods are used if the object has them:
 
     - ``text(message, result_index) -> str``: the text of a result. Without it nothing is taken
       for a placeholder, texts cannot be cut, and `recall` and `keep_matching` are refused.
     - ``summary(text) -> message``: a message of the user with this text. A `summarizer` needs it.
+    - ``plain(message) -> dict``: the message as a dict that `reduce` reads, without its reasoning, for the questions
+      of `recede.summarizers`. Without it they have ``str(message)``.
     - ``unsigned(message) -> message``: a copy without its signed reasoning, or with a short text if it has nothing
       else. Messages that are ``signed`` need it.
     - ``same(old, new) -> bool``: whether two messages are equal, where ``==`` does not say so.
@@ -138,6 +140,8 @@ _CALL_CHARS = 20  # of a call besides its name and arguments
 
 class DictReader(DictComparison):
     """Dicts in any shape that `reduce` reads, and objects of clients."""
+
+    plain = None  # a question reads them as they are
 
     def extend(self, session: Any, messages: list[Any], first: int) -> bool:
         """Append the messages from this one on to a session. Returns whether all are plain dicts."""
@@ -205,6 +209,7 @@ class AdapterReader:
         self.masked: Callable[[Any, Mapping[int, str]], Any] = adapter.masked
         self.text: Callable[[Any, int], str] | None = getattr(adapter, "text", None)
         self._unsigned: Callable[[Any], Any] | None = getattr(adapter, "unsigned", None)
+        self.plain: Callable[[Any], dict[str, Any]] | None = getattr(adapter, "plain", None)
         self.summary: Callable[[str, bytes], Any] | None = None
         if callable(getattr(adapter, "summary", None)):
             self.summary = lambda text, message: adapter.summary(text)

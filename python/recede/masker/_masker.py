@@ -135,7 +135,7 @@ class Masker(ConversationFinder[_M]):
         compiled = partial(own_policy, _engine.engine, reduces=False, recall=recall, summarizer=summarizer)
         compiled(unlimited(options))  # raises
         reader = DictReader() if adapter is None else AdapterReader(adapter)
-        self._asking = None if summarizer is None else Asking(summarizer, "await aview or amasks")
+        self._asking = None if summarizer is None else Asking(summarizer, "await aview or amasks", reader.plain)
         if self._asking is not None and reader.summary is None:
             raise TypeError(
                 f"a summarizer needs an adapter with a method 'summary', which {type(adapter).__name__} lacks"

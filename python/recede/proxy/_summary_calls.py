@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import aiohttp
 from yarl import URL
 
-from recede._summarizer import PROMPT, prompt_text
+from recede._question import PROMPT, SUMMARY_TOKENS, question, room_for_question
 from recede._usage import LoggedUsage
 from recede.proxy._answers import AnswerReader, decoded
 from recede.proxy._keys import has_login
@@ -26,7 +26,6 @@ from recede.reduction._kinds import CHARS_PER_TOKEN
 
 _log = logging.getLogger("recede.proxy")
 
-_MAX_TOKENS = 2_000  # of a text
 _SECONDS = 120
 _MOST_BYTES = 4 << 20  # of an answer
 _MOST_SAID = 20
@@ -48,29 +47,31 @@ def call_of(path: str, headers: Mapping[str, str], model: str | None, asked: Ask
     names it.
     """
     place, _, query = path.replace("%3A", ":").partition("?")
-    text = prompt_text(asked.messages, asked.previous)
+    named_in_path = _GENERATE.search(place)
+    asks = model or (named_in_path[1] if named_in_path else "")
+    text = question(asked.messages, asked.previous, room_for_question(asks, SUMMARY_TOKENS, PROMPT))
     user = {"role": "user", "content": text}
     named = {} if model is None else {"model": model}
     body: dict[str, Any]
-    if _GENERATE.search(place):
+    if named_in_path:
         name = r"\1" if model is None else urllib.parse.quote(model, safe="").replace("\\", "")
         place = _GENERATE.sub(rf"/models/{name}:generateContent", place)
         body = {
             "systemInstruction": {"parts": [{"text": PROMPT}]},
             "contents": [{"role": "user", "parts": [{"text": text}]}],
-            "generationConfig": {"maxOutputTokens": _MAX_TOKENS},
+            "generationConfig": {"maxOutputTokens": SUMMARY_TOKENS},
         }
     elif place.endswith("/interactions"):
-        config = {"max_output_tokens": _MAX_TOKENS}
+        config = {"max_output_tokens": SUMMARY_TOKENS}
         body = {**named, "system_instruction": PROMPT, "input": text, "generation_config": config, "store": False}
     elif "/responses" in place:
         place = place.removesuffix("/compact")
-        body = {**named, "instructions": PROMPT, "input": [user], "max_output_tokens": _MAX_TOKENS, "store": False}
+        body = {**named, "instructions": PROMPT, "input": [user], "max_output_tokens": SUMMARY_TOKENS, "store": False}
     elif place.endswith("/chat/completions"):
         told = [{"role": "system", "content": PROMPT}, user]
-        body = {**named, "max_completion_tokens": _MAX_TOKENS, "messages": told}
+        body = {**named, "max_completion_tokens": SUMMARY_TOKENS, "messages": told}
     else:
-        body = {**named, "max_tokens": _MAX_TOKENS, "system": PROMPT, "messages": [user]}
+        body = {**named, "max_tokens": SUMMARY_TOKENS, "system": PROMPT, "messages": [user]}
     key = _KEY.search(query)
     given = {name: headers[name] for name in _SENT_ON if name in headers}
     given |= {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recede"}
