@@ -8,7 +8,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from recede.transcripts._claude_answers import Answer, sent_of, settle
-from recede.transcripts._draft import Draft, Place, digest, fields, objects, text
+from recede.transcripts._draft import Draft, Place, fields, objects, text
 from recede.transcripts._kept import Kept
 from recede.transcripts._source import Record
 
@@ -264,9 +264,8 @@ class _Session:
     def _request(self, value: dict[str, Any], message: dict[str, Any], line: int) -> int:
         answer, asked, time = _name(message.get("id")), _name(value.get("requestId")), value.get("timestamp")
         identity = f"{answer}/{asked}" if answer and asked else None
-        if identity is None and isinstance(time, str):  # copies have the same content at the same time
-            identity = digest(answer, time, message.get("usage"), message.get("content"))
-        self.draft.request(message.get("usage"), message.get("model"), time, line, id=identity)
+        content = message.get("content") if isinstance(time, str) else None
+        self.draft.request(message.get("usage"), message.get("model"), time, line, id=identity, content=content)
         return len(self.draft.requests) - 1
 
     def _count(self, answer: Answer, usage: Any, line: int) -> None:

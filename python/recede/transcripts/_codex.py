@@ -26,6 +26,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     for record in records:
         session.read(record)
     session.answered(None)
+    session.count_alone()
     session.bill("response")
     yield session.draft
 
@@ -58,6 +59,7 @@ class _Session:
         self._root = ""  # the session whose requests this one may begin with
         self._turns: list[int] = []  # where the user spoke, by the messages before it
         self._responses: list[_Counted] = []  # responses that no event has counted yet
+        self._early: tuple[int, Any, Any, int] | None = None  # a count before its answer: messages, usage, time, line
 
     def read(self, record: Record) -> None:
         value, line = record
@@ -73,7 +75,7 @@ class _Session:
         elif kind == "turn_context":
             self._model = payload.get("model", self._model)
         elif kind == "event_msg":
-            self._event(payload)
+            self._event(payload, time, line)
         elif kind not in _LEFT_OUT:
             self.draft.unknown("record", "type", kind, value, line, why=", since it holds no item")
 
@@ -95,13 +97,18 @@ class _Session:
         draft.records += 1
         draft.add(payload, line)
 
-    def _event(self, payload: dict[str, Any]) -> None:
+    def _event(self, payload: dict[str, Any], time: Any, line: int) -> None:
         kind = payload.get("type")
         if kind == "token_count":
             info = payload.get("info")
             if isinstance(info, dict) and info.get("total_token_usage") != self._total:  # else it is a repetition
-                self._total = info.get("total_token_usage")
-                self.answered(info.get("last_token_usage"))
+                before, self._total = self._total, info.get("total_token_usage")
+                usage = info.get("last_token_usage")
+                if self._answer is None and _adds(before, usage, self._total):
+                    self.count_alone()
+                    self._early = self.draft.end, usage, time, line
+                else:
+                    self.answered(usage)
             self.draft.plan = text(fields(payload.get("rate_limits")).get("plan_type")) or self.draft.plan
         elif kind == "thread_rolled_back" and type(count := payload.get("num_turns")) is int and count > 0:
             self.answered(None)
@@ -125,10 +132,21 @@ class _Session:
         if isinstance(usage, dict) and not is_known and not (self._answer is None and usage == self._last):
             self._responses.append(_Counted(response, usage, time, line))
 
+    def count_alone(self) -> None:
+        """Record a count that no answer followed."""
+        if self._early is not None:
+            messages, usage, time, line = self._early
+            self._early = None
+            self.draft.note("tokens of a request whose answer is not in the log", line)
+            self.draft.request(usage, self._model, time, line, messages, content=usage)
+
     def answered(self, usage: Any) -> None:
         """Complete an answer: its usage was logged, or never will be."""
         if self._answer is None:
             return
+        if usage is None and not self._responses and self._early is not None:
+            usage, self._early = self._early[1], None
+        self.count_alone()
         messages, time, line, items = self._answer
         self._answer = None
         if usage is None and self._responses:
@@ -159,6 +177,16 @@ class _Session:
             name = digest(self._root, response) if self._root and response else None
             self.draft.billed(kind, self._model, usage, line, time, name)
         self._responses.clear()
+
+
+def _adds(before: Any, usage: Any, total: Any) -> bool:
+    """Whether a usage is what the total of a session has more than before, so that it is no repetition."""
+    counts = "input_tokens", "output_tokens"
+    held = [[one.get(name, 0) if isinstance(one, dict) else 0 for name in counts] for one in (before, usage, total)]
+    return (
+        all(type(count) is int for one in held for count in one)
+        and [first + more for first, more in zip(held[0], held[1], strict=True)] == held[2]
+    )
 
 
 def _is_of_program(message: dict[str, Any]) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from recede._bodies import BODY_KEYS
-from recede.transcripts._draft import Draft, call, digest, fields, objects, parsed, text
+from recede.transcripts._draft import Draft, call, fields, objects, parsed, text
+from recede.transcripts._joined import Request, joined
+from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 
 # Where rows have their messages.
@@ -197,42 +199,40 @@ def read_body(value: Any) -> Iterator[Draft]:
 
 
 def read_body_lines(records: Iterable[Record], skip: Callable[[int], None]) -> Iterator[Draft]:
-    """Read request bodies: one that begins with an earlier body continues it; what a provider answered follows it.
+    """Read request bodies: one that begins with an earlier body continues it; what a provider answered follows it."""
+    for draft in joined(_requests(records, skip), with_unpaid=False):
+        draft.records = draft.end
+        yield draft
 
-    A first prompt alone identifies no conversation: the same prompt again is another one.
-    """
-    drafts: list[Draft] = []
-    ends: dict[str, list[Draft]] = {}  # conversations, by the name of all their messages
-    answers: dict[Draft, tuple[int, list[dict[str, Any]]]] = {}  # the last one of each, and the messages before it
-    newest, body = Draft(), {}
+
+def _requests(records: Iterable[Record], skip: Callable[[int], None]) -> Iterator[Request]:
+    """The bodies, each with its answer, which stands beside it or in the lines after it."""
+    request: Request | None = None
     for value, line in records:
         if is_body(value):
-            body = value
-            messages = next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))
-            names = _names(messages)
-            at = next(
-                (at for at in range(len(names), 0, -1) if _may_continue(messages, at) and ends.get(names[at - 1])), 0
+            if request is not None:
+                yield request
+            sent = next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))
+            request = _answered(
+                Request("", None, sent, [], None, value.get("model"), line), value, value.get("response")
             )
-            newest = ends[names[at - 1]].pop(0) if at else Draft()
-            drafts += [] if at else [newest]
-            for message in messages[at:]:
-                newest.records += 1
-                newest.add(message, line)
-            ends.setdefault(names[-1] if names else "", []).append(newest)
-        elif not drafts or _usage_of(value) is None:
+        elif request is not None and _answered(request, value, value) is not request:
+            request = _answered(request, value, value)
+        else:
             skip(line)
-            continue
-        answer = value if not is_body(value) else fields(value.get("response"))
-        if (usage := _usage_of(answer)) is not None:
-            answer = fields(answer.get("response")) or answer
-            time = next((held for held in map(value.get, _TIMES) if held is not None), answer.get("created"))
-            newest.request(usage, answer.get("model", body.get("model")), time, line)
-            answers[newest] = newest.end, _answer_of(answer)
-    for draft in drafts:
-        end, messages = answers.get(draft, (0, []))
-        for message in messages if end == draft.end else ():  # earlier ones are in the body after them
-            draft.add(message)
-        yield draft
+    if request is not None:
+        yield request
+
+
+def _answered(request: Request, record: dict[str, Any], answer: Any) -> Request:
+    """The request with the usage and the text of an answer, or of the response that it holds; itself without one."""
+    for held in (fields(answer), fields(fields(answer).get("response"))):
+        usage = next((held[name] for name in ("usage", "usageMetadata") if isinstance(held.get(name), dict)), None)
+        if usage is not None:
+            time = next((record[name] for name in _TIMES if record.get(name) is not None), held.get("created"))
+            model = held.get("model", request.model)
+            return request._replace(time=time_of(time), answer=_answer_of(held), usage=usage, model=model)
+    return request
 
 
 def _answer_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -244,33 +244,3 @@ def _answer_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
     if answer.get("role") == "assistant":
         return [{"role": "assistant", "content": answer.get("content")}]
     return objects(answer.get("output"))
-
-
-def _may_continue(messages: list[Any], at: int) -> bool:
-    """Whether a body may continue one of its first messages: with more of them, or if they hold an answer."""
-    return at < len(messages) or any(fields(message).get("role") not in ("user", "system") for message in messages)
-
-
-def _usage_of(answer: dict[str, Any]) -> Any:
-    """The usage of an answer, or of the response that it holds."""
-    for held in (answer, fields(answer.get("response"))):
-        found = next((held[name] for name in ("usage", "usageMetadata") if isinstance(held.get(name), dict)), None)
-        if found is not None:
-            return found
-    return None
-
-
-def _names(messages: list[Any]) -> list[str]:
-    """What identifies the first message, the first two, and so on; marks of the prompt cache move, and do not."""
-    names: list[str] = []
-    for message in messages:
-        names.append(digest(names[-1:], _without_marks(message)))
-    return names
-
-
-def _without_marks(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_marks(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _without_marks(held) for name, held in value.items() if name != "cache_control"}
-    return value

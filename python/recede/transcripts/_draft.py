@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from hashlib import blake2b
@@ -30,6 +30,7 @@ class Draft:
 
     def __init__(self, context: str | None = None) -> None:
         self.requests: list[LoggedRequest] = []
+        self._written: dict[str, int] = {}  # requests, by the record that has their usage
         self.compactions: list[Compaction] = []  # where the agent replaced the history
         self._notes: dict[str, tuple[int, int | None]] = {}
         self.unread: Counter[str] = Counter()  # records of each kind that have a text, and that no reader knows
@@ -101,24 +102,38 @@ class Draft:
                 self.add(message, line or 0)
 
     def request(
-        self, usage: Any, model: Any, time: Any, line: int = 0, messages: int | None = None, id: str | None = None
+        self,
+        usage: Any,
+        model: Any,
+        time: Any,
+        line: int = 0,
+        messages: int | None = None,
+        id: str | None = None,
+        *,
+        record: Any = None,
+        content: Any = None,
     ) -> None:
-        """Record a request whose answer follows, or follows that many messages; fields as the log has them."""
+        """Record a request whose answer follows, or follows that many messages; fields as the log has them.
+
+        A usage is identified by its `record` in this file, whose last write counts, and in any file by the `id`, else
+        by its time and the `content` of its answer.
+        """
         messages = self.end if messages is None else messages
         found, tier, beside = self.counted(usage, line)
-        self.requests.append(
-            LoggedRequest(
-                messages,
-                text(model) or None,
-                time_of(time),
-                found,
-                id,
-                tier,
-                beside,
-                branch=self.number,
-                host=text(self.host).lower() or None,
-            )
+        if id is None and content is not None and time is not None:
+            id = digest(time, usage, content)
+        host = text(self.host).lower() or None
+        made = LoggedRequest(
+            messages, text(model) or None, time_of(time), found, id, tier, beside, branch=self.number, host=host
         )
+        place = self._written.get(record) if isinstance(record, str) else None
+        if place is not None:
+            before = self.requests[place]
+            self.requests[place] = made._replace(messages=before.messages, branch=before.branch)
+            return
+        if isinstance(record, str):
+            self._written[record] = len(self.requests)
+        self.requests.append(made)
 
     def counted(self, usage: Any, line: int) -> tuple[LoggedUsage | None, str | None, tuple[Beside, ...]]:
         """Read a usage: its tokens, how it was served, and what was billed beside it."""
@@ -195,6 +210,15 @@ def _is_text(message: Any, role: str) -> bool:
 def digest(*parts: Any) -> str:
     """A name of a content, the same in every copy of it."""
     return blake2b(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace"), digest_size=12).hexdigest()
+
+
+def last_writes(records: Iterable[dict[str, Any]], name_of: Callable[[dict[str, Any]], Any]) -> list[dict[str, Any]]:
+    """Each record once, where it was written first, as it was written last."""
+    written: dict[Any, dict[str, Any]] = {}
+    for number, record in enumerate(records):
+        name = name_of(record)
+        written[name if isinstance(name, str) and name else number] = record
+    return list(written.values())
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
@@ -308,9 +332,11 @@ class Conversation:
         self._answer = None
         self.draft.add({"role": role, "content": "" if content is None else content}, line)
 
-    def begin(self, line: int = 0, *, usage: Any = None, model: Any = None, time: Any = None) -> None:
+    def begin(
+        self, line: int = 0, *, usage: Any = None, model: Any = None, time: Any = None, content: Any = None
+    ) -> None:
         """Begin an answer, with what the log says of its request."""
-        self.draft.request(usage, model or self.model, time, line)
+        self.draft.request(usage, model or self.model, time, line, content=content)
         self._answer = {"role": "assistant", "content": ""}
         self.draft.add(self._answer, line)
 

@@ -153,6 +153,9 @@ _NOT_SEEN_BY_COPILOT = """abort assistant.intent assistant.message_delta assista
     subagent. system. tool.execution_p tool.execution_start tool.user_requested user_input.""".split()
 
 
+_OF_USAGE = ("assistant.message", "session.shutdown")
+
+
 def is_copilot(record: dict[str, Any]) -> bool:
     return text(record.get("type")) in _OF_COPILOT and isinstance(record.get("data"), dict)
 
@@ -160,8 +163,16 @@ def is_copilot(record: dict[str, Any]) -> bool:
 def read_copilot(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the main conversation, then those of subagents, in the shape of Chat Completions."""
     session = _Copilot()
+    known: set[tuple[Any, ...]] = set()  # records of usage so far
     for value, line in records:
-        session.read(text(value.get("type")), fields(value.get("data")), value, line)
+        kind, data = text(value.get("type")), fields(value.get("data"))
+        if kind in _OF_USAGE and isinstance(name := value.get("id"), str):
+            record = (kind, name, text(data.get("parentToolCallId")))
+            if record in known:
+                session.conversations[None].draft.note("event written again left out", line)
+                continue
+            known.add(record)
+        session.read(kind, data, value, line)
     found = [one.draft for one in session.conversations.values()]
     yield from [draft for draft in found if draft.messages] or found[:1]
 

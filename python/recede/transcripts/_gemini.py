@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from recede.transcripts._draft import Draft, Place, digest, first_fields, has_words, kept, objects, text
+from recede.transcripts._draft import Draft, Place, first_fields, has_words, kept, last_writes, objects, text
 from recede.transcripts._source import Record
 
 # Messages of the program to the user.
@@ -32,7 +32,7 @@ def recognizes_line(record: dict[str, Any]) -> bool:
 
 def read(value: Any) -> Iterator[Draft]:
     draft = Draft()
-    for message in objects(value["messages"]):
+    for message in last_writes(objects(value["messages"]), lambda message: message.get("id")):
         _add(draft, message)
     yield draft
 
@@ -115,9 +115,10 @@ def _add(draft: Draft, message: dict[str, Any], line: int = 0, *, is_paid: bool 
     if not calls and any("functionCall" in part for part in parts):
         draft.note("call without its record left out", line)
     if kind == "gemini" and is_paid:
-        name, time = message.get("id"), message.get("timestamp")
-        copy = digest(name, time, message.get("tokens")) if isinstance(name, str) and time is not None else None
-        draft.request(_usage(message.get("tokens")), message.get("model"), time, line, id=copy)
+        answer = [message.get("content"), [call.get("args") for call in calls]] if "id" in message else None
+        draft.request(
+            _usage(message.get("tokens")), message.get("model"), message.get("timestamp"), line, content=answer
+        )
     role = "assistant" if kind == "gemini" else "user"
     said = message.get("content")
     if not isinstance(said, str):

@@ -8,9 +8,9 @@ from typing import Any
 
 from recede.transcripts._datasets import find_list
 from recede.transcripts._draft import Draft, at, call, fields, objects, parsed, renamed, result, text
+from recede.transcripts._joined import Request, joined, last_writes
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
-from recede.transcripts._spans import Request, histories
 
 _MODELS = ("chat_model", "llm")
 _FIELDS = frozenset(
@@ -57,7 +57,7 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
         held = longest.get(request.trace)
         if held is None or len(request.sent) > len(held.sent):
             longest[request.trace] = request
-    yield from histories(chain(models, (one for one in longest.values() if one.trace not in traces)))
+    yield from joined(last_writes(chain(models, (one for one in longest.values() if one.trace not in traces))))
 
 
 def _runs(value: Any) -> list[dict[str, Any]]:
@@ -77,7 +77,8 @@ def _request(run: dict[str, Any], line: int) -> Request:
         sent, answer = [*sent, *answer], []
     model = outputs.get("model", at(parsed(run.get("extra")), "metadata", "ls_model_name"))
     trace = run["trace_id"] if isinstance(run.get("trace_id"), str) else None
-    return Request(trace, time_of(run.get("start_time")), sent, answer, _usage(outputs), model, line)
+    name = run["id"] if isinstance(run.get("id"), str) else None
+    return Request(trace, time_of(run.get("start_time")), sent, answer, _usage(outputs), model, line, name)
 
 
 def _answer(outputs: dict[str, Any]) -> list[dict[str, Any]]:

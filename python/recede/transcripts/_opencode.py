@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._draft import Conversation, Draft, at, fields, objects, renamed, text, texts
+from recede.transcripts._draft import Conversation, Draft, at, fields, last_writes, objects, renamed, text, texts
 from recede.transcripts._kept import Kept
 
 # Of parts: texts, tools, and what the model does not see, or sees as another part.
@@ -27,8 +27,9 @@ def recognizes(value: Any) -> bool:
 
 def read(value: Any) -> Iterator[Draft]:
     session, kept = Conversation(), Kept()
-    cleared = sorted(_cleared(_entries(value)), reverse=True)
-    for entry in _entries(value):
+    entries = last_writes(_entries(value), lambda entry: at(entry, "info", "id"))
+    cleared = sorted(_cleared(entries), reverse=True)
+    for entry in entries:
         session.draft.records += 1
         info, parts = fields(entry["info"]), objects(entry["parts"])
         session.draft.host = info.get("providerID")
@@ -99,7 +100,8 @@ def _answer(session: Conversation, info: dict[str, Any], parts: list[dict[str, A
     for step in steps:
         finish = next((part for part in step if part.get("type") == "step-finish"), {})
         tokens = finish.get("tokens", info.get("tokens") if len(steps) == 1 else None)
-        session.begin(usage=_usage(tokens), model=info.get("modelID"), time=_created(info))
+        said = [(part.get("text"), part.get("callID")) for part in step]  # a fork has other identifiers, and these
+        session.begin(usage=_usage(tokens), model=info.get("modelID"), time=_created(info), content=said)
         tools = [part for part in step if part.get("type") == "tool"]
         for part in step:
             if part.get("type") == "text":
@@ -108,9 +110,9 @@ def _answer(session: Conversation, info: dict[str, Any], parts: list[dict[str, A
             session.call(part.get("callID"), part.get("tool"), at(part, "state", "input"))
         for part in tools:
             state = fields(part.get("state"))
-            said = texts(state.get("output", state.get("error")))
+            output = texts(state.get("output", state.get("error")))
             is_cut = state.get("status") in ("pending", "running")
-            session.result(part.get("callID"), "[Tool execution was interrupted]" if is_cut else said)
+            session.result(part.get("callID"), "[Tool execution was interrupted]" if is_cut else output)
     if info.get("summary") is True:
         session.draft.compacted(shown=[{"role": "user", "content": _said(parts)}])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, Place, digest, fields, objects, renamed, text
+from recede.transcripts._draft import Draft, Place, fields, objects, renamed, text
 from recede.transcripts._requests import Shown
 from recede.transcripts._source import Record
 
@@ -27,6 +27,9 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     places: dict[str, Place] = {}  # of entries: where those that name them are
     for entry, (value, line) in enumerate(records):
         kind, message, name = text(value.get("type")), value.get("message"), value.get("id")
+        if isinstance(name, str) and name in places and isinstance(message, dict):
+            _again(places[name].draft, firsts[name], value, message, line)
+            continue
         parent = value.get("parentId", "")
         if parent is None:
             draft = draft.back_to(0) if places else draft
@@ -53,17 +56,32 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
 
 def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
     draft.records += 1
+    is_aborted = message.get("stopReason") in ("aborted", "error")
     if message.get("role") == "assistant":
-        name, time, draft.host = value.get("id"), value.get("timestamp"), message.get("provider")
-        # A fork is another file that begins with copies.
-        copy = digest(name, time, message.get("usage")) if isinstance(name, str) and time is not None else None
-        draft.request(renamed(message.get("usage"), *_PLACES, is_apart=True), message.get("model"), time, line, id=copy)
-    if message.get("stopReason") in ("aborted", "error"):
-        if draft.requests and draft.requests[-1].usage is None:
-            draft.requests.pop()  # it was not billed
+        _request(draft, value, message, line, is_aborted=is_aborted)
+    if is_aborted:
         draft.note("aborted answer left out, as pi does when it resumes", line)
     elif message.get("excludeFromContext") is not True:
         draft.add(_message(message, draft, line), line)
+
+
+def _request(draft: Draft, value: dict[str, Any], message: dict[str, Any], line: int, *, is_aborted: bool) -> None:
+    draft.host = message.get("provider")
+    usage = renamed(message.get("usage"), *_PLACES, is_apart=True)
+    if is_aborted and draft.counted(usage, line)[0] is None:
+        return  # it was not billed
+    time, record = value.get("timestamp"), value.get("id")
+    content = message.get("content") if isinstance(record, str) else None  # a fork is a file that begins with copies
+    draft.request(usage, message.get("model"), time, line, record=record, content=content)
+
+
+def _again(draft: Draft, place: int, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
+    """An entry that is written again: the last write counts."""
+    if message.get("role") == "assistant":
+        _request(draft, value, message, line, is_aborted=False)
+    if draft.start <= place < draft.end:
+        draft.messages[place - draft.start] = _message(message, draft, line)
+    draft.note("entry written again: the last write counts", line)
 
 
 def _compacted(draft: Draft, value: dict[str, Any], first: int | None, line: int) -> None:
@@ -109,6 +127,8 @@ def read_qwen_code(records: Iterable[Record]) -> Iterator[Draft]:
     drafts: dict[str | None, Draft] = {None: Draft()}
     places: dict[Any, Place] = {}  # of records: where those that name them are
     for value, line in records:
+        if _is_qwen_code_again(value, line, places):
+            continue
         name = text(value.get("agentId")) or "agent" if value.get("isSidechain") is True else None
         draft, parent = drafts.setdefault(name, Draft(name)), value.get("parentUuid")
         if isinstance(parent, str) and parent in places and places[parent].draft.context == name:
@@ -117,6 +137,28 @@ def read_qwen_code(records: Iterable[Record]) -> Iterator[Draft]:
         if isinstance(value.get("uuid"), str):
             places[value["uuid"]] = draft.here()
     yield from [draft for draft in drafts.values() if draft.end] or [drafts[None]]
+
+
+def _is_qwen_code_again(value: dict[str, Any], line: int, places: dict[Any, Place]) -> bool:
+    """Whether it is an answer that is written again since the last compaction: then its last write counts."""
+    name, parts = value.get("uuid"), fields(value.get("message")).get("parts")
+    place = places.get(name) if isinstance(name, str) and value.get("type") == "assistant" else None
+    if (
+        place is None
+        or not isinstance(parts, list)
+        or place.messages <= max((mark.messages for mark in place.draft.marks[-1:]), default=0)
+    ):
+        return False
+    draft, answer = place.draft, place.messages - 1 - place.draft.start
+    draft.messages[answer] = {"role": "model", "parts": parts}
+    _qwen_code_request(draft, value, parts, line)
+    draft.note("record written again: the last write counts", line)
+    return True
+
+
+def _qwen_code_request(draft: Draft, value: dict[str, Any], parts: list[Any], line: int) -> None:
+    usage, time, record = value.get("usageMetadata"), value.get("timestamp"), value.get("uuid")
+    draft.request(usage, value.get("model"), time, line, record=record, content=parts)
 
 
 def _read_qwen_code(value: dict[str, Any], line: int, draft: Draft) -> None:
@@ -131,7 +173,7 @@ def _read_qwen_code(value: dict[str, Any], line: int, draft: Draft) -> None:
     draft.records += 1
     role = "model" if kind == "assistant" else text(message.get("role")) or "user"
     if role == "model":
-        draft.request(value.get("usageMetadata"), value.get("model"), value.get("timestamp"), line)
+        _qwen_code_request(draft, value, message["parts"], line)
     last = draft.messages[-1]["parts"] if kind == "tool_result" and draft.messages else []
     if any("functionResponse" in part for part in objects(last)):
         last.extend(message["parts"])  # a line has one result; the request had all those of a turn in one content

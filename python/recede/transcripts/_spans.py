@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
 from recede.transcripts._datasets import find_list
 from recede.transcripts._draft import Draft, at, call, fields, kept, objects, parsed, renamed, result, text, texts
+from recede.transcripts._joined import Request, joined, last_writes
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 
 _LEFT_OUT = frozenset(["blob", "file", "reasoning", "uri"])  # of parts
 _MOST_PASSED = 200  # spans that detection reads: the first may be those of tools and chains
-
-
-class Request(NamedTuple):
-    """A request of a trace, with the history that it sent."""
-
-    trace: Any  # or the conversation, that it belongs to; None if unknown
-    time: float | None
-    sent: list[dict[str, Any]]
-    answer: list[dict[str, Any]]
-    usage: Any = None  # with names that `usage_of` knows
-    model: Any = None
-    line: int = 0
-
-
-def histories(requests: Iterable[Request]) -> Iterator[Draft]:
-    """Join requests into conversations: a request continues the latest earlier one whose messages it begins with."""
-    grown: dict[int, Draft] = {}  # conversations, in the order of their last requests
-    lasts: dict[tuple[Any, bytes], list[int]] = {}  # their numbers, by trace and what their last requests sent
-    for number, request in enumerate(sorted(requests, key=lambda one: one.time or 0.0)):
-        names = [] if request.trace is None else [(request.trace, name) for name in _prefixes(request.sent)]
-        begun = max((held for name in names if (held := lasts.get(name))), key=lambda held: held[-1], default=None)
-        draft = Draft()
-        draft.records = 1
-        if begun:
-            earlier = grown.pop(begun.pop())
-            draft.records += earlier.records
-            draft.requests = earlier.requests
-        for message in (*request.sent, *request.answer):
-            draft.add(message, request.line)
-        draft.request(request.usage, request.model, request.time, request.line, len(request.sent))
-        grown[number] = draft
-        for name in names[-1:]:
-            lasts.setdefault(name, []).append(number)
-    yield from grown.values()
-
-
-def _prefixes(messages: list[dict[str, Any]]) -> Iterator[bytes]:
-    """A name of each beginning of a list of messages, the shortest first."""
-    so_far = blake2b(digest_size=16)
-    for message in messages:
-        so_far.update(json.dumps(message, sort_keys=True, default=str).encode(errors="replace"))
-        yield so_far.digest()
 
 
 # Spans
@@ -121,8 +78,16 @@ def _items(value: Any) -> list[dict[str, Any]]:
 
 
 def _trace(span: dict[str, Any]) -> Any:
+    return _identity(span, "trace_id", "traceId", "context.trace_id")
+
+
+def _name(span: dict[str, Any]) -> Any:
+    name = _identity(span, "span_id", "spanId", "context.span_id")
+    return None if name is None else (_trace(span), name)
+
+
+def _identity(span: dict[str, Any], *names: str) -> Any:
     context = fields(span.get("context"))
-    names = ("trace_id", "traceId", "context.trace_id")
     return next((found[name] for found in (span, context) for name in names if isinstance(found.get(name), str)), None)
 
 
@@ -166,7 +131,8 @@ class Convention(NamedTuple):
     def read_lines(self, records: Iterable[Record]) -> Iterator[Draft]:
         """Read one span a line, likewise."""
         spans = ((span, self._said_of(span), line) for value, line in records for span in _spans(value))
-        return histories(self.request(span, said, line) for span, said, line in spans if said is not None)
+        requests = (self.request(span, said, line) for span, said, line in spans if said is not None)
+        return joined(last_writes(requests))
 
     def _said_of(self, span: dict[str, Any]) -> dict[str, Any] | None:
         said = fields(_attributes(span).get(self.root))
@@ -180,7 +146,7 @@ def _openinference_request(span: dict[str, Any], llm: dict[str, Any], line: int)
     places = "prompt", "completion", "prompt_details.cache_read", "prompt_details.cache_write"
     usage = renamed(fields(llm.get("token_count")), *places)
     sent, answer = (_openinference_messages(llm.get(name)) for name in ("input_messages", "output_messages"))
-    return Request(_trace(span), _time(span), sent, answer, usage, llm.get("model_name"), line)
+    return Request(_trace(span), _time(span), sent, answer, usage, llm.get("model_name"), line, _name(span))
 
 
 def _openinference_messages(value: Any) -> list[dict[str, Any]]:
@@ -241,6 +207,7 @@ def _otel_request(span: dict[str, Any], said: dict[str, Any], line: int) -> Requ
         usage,
         at(said, "response", "model") or at(said, "request", "model"),
         line,
+        _name(span),
     )
 
 
