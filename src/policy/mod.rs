@@ -328,6 +328,7 @@ macro_rules! parameters {
             strict_pairs => policy.design.strict_pairs,
             summary_role => policy.limit.summary_role,
             is_off => policy.is_off,
+            measured => requests.measured,
             cold => requests.cold,
             summaries_at => requests.summaries_at,
             marks_elsewhere => requests.marks_elsewhere,

@@ -8,7 +8,8 @@ use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
 use crate::plan::{Cache, Costs, Remembered, Rule, SummaryInput};
 use crate::policy::{
-    Boundary, Due, Field, Goal, Model, Policy, Requests, Summaries, SummaryPrices, Template, Terms, Tokens, parameters,
+    Boundary, Due, Field, Goal, Measured, Model, Policy, Requests, Summaries, SummaryPrices, Template, Terms, Tokens,
+    parameters,
 };
 use crate::provider::{CacheRule, ProviderCache};
 use crate::quoted::Door;
@@ -178,6 +179,14 @@ impl Parameter for Tokens {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (scale, call) = value.extract()?;
         Ok(Tokens { scale, call })
+    }
+}
+
+impl Parameter for Vec<(usize, Measured)> {
+    /// Reads what was measured, each after how many messages.
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let measured: Vec<(usize, usize, usize)> = value.extract()?;
+        Ok(measured.into_iter().map(|(since, chars, beside)| (since, Measured { chars, beside })).collect())
     }
 }
 

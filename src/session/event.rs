@@ -135,11 +135,12 @@ impl Events {
         Events { others, ..self.sent_until(messages) }
     }
 
-    /// The requests of at most this many messages, and nothing else.
+    /// The requests of at most this many messages and what was measured of them, and nothing else.
     pub(crate) fn sent_until(&self, messages: usize) -> Self {
+        let is_kept = |event: &&Event| matches!(event, Event::Calibration(..)) && event.messages() <= messages;
         let sent = self.sent[..self.sent.partition_point(|sent| sent.messages <= messages)].to_vec();
         let refused = if self.refused == ALL { ALL } else { self.refused.min(messages) };
-        Events { sent, refused, ..Events::default() }
+        Events { sent, refused, others: self.others.iter().filter(is_kept).cloned().collect() }
     }
 
     /// The same, with a digest that no view has.

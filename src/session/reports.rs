@@ -86,6 +86,11 @@ impl Session {
         self.step_of = None;
     }
 
+    /// What was measured: from how many messages on, characters of a thousand tokens, and quarter tokens beside the view.
+    pub(crate) fn measured(&self) -> Vec<(usize, usize, usize)> {
+        self.requests.measured.iter().map(|(since, Measured { chars, beside })| (*since, *chars, *beside)).collect()
+    }
+
     /// Sums of what was reported, with the meaning that the caller gives them.
     pub fn sums(&self) -> &[usize] {
         self.events.sums()

@@ -26,9 +26,10 @@ impl Session {
     /// prompt or other tools `is_void`.
     pub(crate) fn take_sent(&mut self, sent: Events, is_void: bool) {
         self.events = if is_void { sent.voided() } else { sent };
+        self.renew_requests();
     }
 
-    /// What it has sent in requests of at most so many messages.
+    /// What it has sent in requests of at most so many messages, and what was measured of them.
     pub(crate) fn sent_until(&self, messages: usize) -> Events {
         self.events.sent_until(messages)
     }

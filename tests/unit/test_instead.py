@@ -173,7 +173,7 @@ def test_an_option_of_other_doors_names_them(name: str) -> None:
         "proxy.RequestMasker": recede.proxy.RequestMasker,
     }
     assert {door for door in doors if name in inspect.signature(doors[door]).parameters} == set(DOORS[name])
-    of_others = ("store", "calibrate", "state", "clock", "summaries", "upstream")
+    of_others = ("store", "state", "clock", "summaries", "upstream")
     refuses = Masker if name in of_others else recede.proxy.RequestMasker
     for door in DOORS[name]:
         with pytest.raises(TypeError, match=rf"no option '{name}' here: it is one of .*recede\.{door}\b"):

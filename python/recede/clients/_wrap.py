@@ -235,6 +235,7 @@ def wrap(
     *,
     recall: bool = False,
     on_move: Callable[[BoundaryMove], Any] | None = None,
+    calibrate: bool = False,
     summarizer: Summarizer | Literal["model"] | None = None,
     **options: Unpack[Options],
 ) -> _Client:
@@ -264,6 +265,7 @@ def wrap(
         recall: as for `Masker`: placeholders name handles, for the tool `recede.masker.recall_tool`. Give a masker to
             answer its calls with `Masker.recall`.
         on_move: as for `Masker`. Give a masker for its other options.
+        calibrate: as for `Masker`: usage in answers is reported to it.
         summarizer: as for `Masker`, sync or async as the client is; ``"model"``: the client itself is asked, for the
             model of the request, before the request that has the summary. Its prompt is `recede.summarizers.PROMPT`.
         **options: as for `reduce`; ``provider="auto"`` is that of the client, at the prices of the model.
@@ -271,7 +273,7 @@ def wrap(
     Raises:
         TypeError, ValueError: it is no such client, or an option is wrong.
 
-    Usage in answers goes to `Masker.reported`. A request costs what `Masker.view` costs.
+    A request costs what `Masker.view` costs.
 
     Example:
         >>> import recede
@@ -279,6 +281,6 @@ def wrap(
         Traceback (most recent call last):
         TypeError: client must be one of Anthropic, OpenAI or google-genai, or its async variant, not str; for the...
     """
-    own = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
+    own = {"recall": recall, "on_move": on_move, "calibrate": calibrate, "summarizer": summarizer}
     refuse_unknown(options, own)
     return _wrapped(client, masker, **{name: value for name, value in own.items() if value}, **options)  # type: ignore[no-any-return]

@@ -118,13 +118,15 @@ class Masking:
         *,
         recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
+        calibrate: bool = False,
         summarizer: Summarizer | None = None,
         most: int = 128,
         max_bytes: int = 256_000_000,
         **options: Unpack[Options],
     ) -> None:
         """Take the options of every door, and those of a `Masker` for what it remembers."""
-        own = {"recall": recall, "on_move": on_move, "summarizer": summarizer, "most": most, "max_bytes": max_bytes}
+        own: dict[str, Any] = {"recall": recall, "on_move": on_move, "calibrate": calibrate, "summarizer": summarizer}
+        own |= {"most": most, "max_bytes": max_bytes}
         refuse_unknown(options, own)
         self._given: dict[str, Any] = {**own, **options}
         self._begin(**self._given)

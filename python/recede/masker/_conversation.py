@@ -12,7 +12,7 @@ from recede.reduction._counting import counted
 from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
 from recede.reduction._masks import MaskColumns, SummaryPlace
 from recede.session._known import NEWEST, KnownMessages
-from recede.session._stats import Reports
+from recede.session._stats import Reported, Reports
 
 # A message of more parts than this counts as if it had no more: it may be a cycle.
 _MOST_PARTS = 10_000
@@ -56,7 +56,7 @@ class KnownConversation:
         self.static = 0  # system prompt and tools of its requests, in quarter tokens
         self.counts: Callable[[list[Any]], Any] | None = None  # the costs of messages
         self.counter: Any = None  # if it counts the text of a summary
-        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0, False, True, 0, None)
+        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0, 0, False, True, 0, None)
         self.asked: SummaryRequest | None = None  # what the view needs before it is one
         self.hidden: list[int] = []
         self.summary: SummaryPlace | None = None
@@ -67,6 +67,7 @@ class KnownConversation:
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
+        self.sums: list[int] = []  # of what was reported
         self._reported_moves: int | None = None  # no view was made yet
         self._copies: dict[int, Any] = {}  # masked messages, by place
         self._copied_from = 0  # later messages with masks have no copy yet
@@ -95,6 +96,13 @@ class KnownConversation:
         """Note that a request without marks was served from a cache: the later ones have one."""
         if self.uncached and self.served_at is None:
             self.served_at = len(self.known.messages)
+
+    def report(self, reported: Reported, calibrates: bool) -> None:
+        """Take what the provider counted for the request of this view."""
+        self.sums, is_cold = self.reports.add(self.sums, reported)
+        counted = reported.counted(self.sums, self.static) if calibrates else None
+        if counted is not None or is_cold:
+            self.session.report(counted, is_cold)
 
     def is_served(self, messages: int) -> bool:
         """Whether a request with so many messages has a cache: one that is sent again keeps its view."""

@@ -148,10 +148,11 @@ class ConversationFinder(Generic[_M]):
         most: tuple[int, int],
         check: bool,
         recalls: bool,
+        calibrates: bool,
     ) -> None:
         self._reader, self._compiled, self._options = reader, compiled, options
         self._counter, self._has_limits = options.get("token_counter"), has_limits(options)
-        self._most, self._check, self._recalls = most, check, recalls
+        self._most, self._check, self._recalls, self._calibrates = most, check, recalls, calibrates
         self._forget_all()
         self._calls = dict.fromkeys(("continued", "rewound", "forked", "begun"), 0)  # of `MaskerStats`
         self._lock: Any = lock_of(self, _Alone)
@@ -278,7 +279,7 @@ class ConversationFinder(Generic[_M]):
         new = self._new(known.key, None, static, options)
         new.session.take_sent(known.session, same, is_void)
         new.uncached, new.served_at, new.around_chars = known.uncached, known.served_at, known.around_chars
-        new.around, new.refusals = known.around, known.refusals
+        new.around, new.refusals, new.sums = known.around, known.refusals, known.sums
         return self._remembered.add(new)
 
     def _new(
@@ -294,7 +295,7 @@ class ConversationFinder(Generic[_M]):
             options = self._options if provider is None else {**self._options, "provider": provider}
             options = options if limits is None else {**options, **limits}
         policy = self._compiled(options, static=static)
-        session = _engine.engine.FactsSession(policy)
+        session = _engine.engine.FactsSession(policy, calibrates=self._calibrates)
         known = KnownMessages(self._reader, check=self._check)
         new = KnownConversation(self._reader, session, key, known, options=options)
         new.has_provider, new.static = has_provider, static

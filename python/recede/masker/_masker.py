@@ -33,7 +33,7 @@ from recede.reduction._masks import Masks, report_move
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
-from recede.reduction._share import in_tokens, is_share, unlimited
+from recede.reduction._share import check_calibrate, in_tokens, is_share, unlimited
 from recede.reduction._signature import takes
 from recede.reduction._unrecognized import RequestsWithoutResults
 from recede.session._stats import Reported
@@ -50,7 +50,7 @@ _log = logging.getLogger("recede")
 
 _M = TypeVar("_M")
 _T = TypeVar("_T")
-_OWN = dict.fromkeys(("adapter", "recall", "on_move", "summarizer", "most", "max_bytes", "check"))
+_OWN = dict.fromkeys(("adapter", "recall", "on_move", "calibrate", "summarizer", "most", "max_bytes", "check"))
 
 
 def _said_around(request: Mapping[str, Any]) -> bytes:
@@ -94,6 +94,8 @@ class Masker(ConversationFinder[_M]):
             before is taken to be unchanged, but for the newest 16.
         on_move: called with a `BoundaryMove` when a view first has it, also written to the log; of a conversation
             that is not known, only with that of its newest request. An error that it raises is logged.
+        calibrate: with ``max_input_tokens`` or ``trigger_tokens``: from the next request of a conversation on, tokens
+            count as in its requests given to `reported`, as long as it is remembered. Earlier views stay.
         **options: as for `reduce`. Without a summarizer no message is ever dropped.
 
     Messages that are no history are a `TranscriptError`, and facts in another form a TypeError. It is thread-safe:
@@ -120,6 +122,7 @@ class Masker(ConversationFinder[_M]):
         *,
         recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
+        calibrate: bool = False,
         summarizer: Summarizer | None = None,
         most: int = 128,
         max_bytes: int = 256_000_000,
@@ -134,6 +137,7 @@ class Masker(ConversationFinder[_M]):
         refuse_unknown(options, _OWN)
         compiled = partial(own_policy, _engine.engine, reduces=False, recall=recall, summarizer=summarizer)
         compiled(unlimited(options))  # raises
+        check_calibrate(calibrate, options)
         reader = DictReader() if adapter is None else AdapterReader(adapter)
         self._asking = None if summarizer is None else Asking(summarizer, "await aview or amasks", reader.plain)
         if self._asking is not None and reader.summary is None:
@@ -148,10 +152,10 @@ class Masker(ConversationFinder[_M]):
         self._on_move = optional_function("on_move", on_move)
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
-        own: dict[str, Any] = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
+        own: dict[str, Any] = {"recall": recall, "on_move": on_move, "calibrate": calibrate, "summarizer": summarizer}
         own |= {"most": most, "max_bytes": max_bytes, "check": check}
         self._given: dict[str, Any] = {"adapter": adapter, **own, **options}
-        super().__init__(reader, compiled, options, limits, check, recalls)
+        super().__init__(reader, compiled, options, limits, check, recalls, calibrate)
 
     def __reduce__(self) -> Any:
         """A copy has the options, and remembers nothing, which only costs time."""
@@ -274,7 +278,10 @@ class Masker(ConversationFinder[_M]):
     def _view(self, conversation: KnownConversation, marks_elsewhere: int, request: Mapping[str, Any]) -> list[_M]:
         view = conversation.pinned_view(marks_elsewhere, request.get("cache_control"))
         if view is None:
-            of_request = {"marks_elsewhere": marks_elsewhere, "automatic_mark": automatic_mark(request)}
+            of_request: dict[str, Any] = {"marks_elsewhere": marks_elsewhere}
+            of_request |= {"automatic_mark": automatic_mark(request)}
+            if self._calibrates:
+                of_request["measured"] = tuple(conversation.session.measured())
             policy = self._compiled(conversation.options, static=conversation.static, **of_request)
             counted = {"token_counter": self._counter} if self._has_limits else {}
             view = list(reduce_messages(policy, list(conversation.known.messages), counted).messages)
@@ -384,13 +391,12 @@ class Masker(ConversationFinder[_M]):
                 conversation = self._synced(messages)
             if conversation is None:
                 return
-            reported = Reported.of(usage, conversation.epoch, conversation.update.view_chars)
+            update = conversation.update
+            reported = Reported.of(usage, conversation.epoch, update.view_chars, update.view_cost)
             if reported is not None:
                 if shows_cache(reported.usage, conversation.around_chars):
                     conversation.note_served()
-                _, is_cold = conversation.reports.add([], reported)
-                if is_cold:
-                    conversation.session.tell_cold()
+                conversation.report(reported, self._calibrates)
 
     def _is_mended(self, messages: list[_M], said: str, request: Mapping[str, Any]) -> bool:
         """Leave out the reasoning that an answer to these messages has refused.

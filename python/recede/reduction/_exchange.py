@@ -64,6 +64,7 @@ class FactsUpdate(NamedTuple):
     texts: bytes
     settled_moves: int  # of the boundary, before the current request
     view_chars: int
+    view_cost: int  # what it counts to limits
     raw_chars: int
     pins_boundary: bool  # whether views have cache marks at the boundary
     within_limit: bool

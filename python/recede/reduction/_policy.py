@@ -76,7 +76,7 @@ _TWINS = {"summaries": "summarizer", "summarizer": "summaries"}
 # The options of a few doors, which the others do not take.
 DOORS = {
     "adapter": ("masker.Masker",),
-    "calibrate": ("History",),
+    "calibrate": ("History", "masker.Masker", "wrap"),
     "check": ("masker.Masker",),
     "clock": ("proxy.RequestMasker",),
     "max_bytes": ("masker.Masker",),

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from recede.providers import window_tokens
+from recede.reduction._kinds import FLAG
 from recede.reduction._options import OPTIONS
 
 _MOST_CHARS = 100  # of a model's name in the log
@@ -15,6 +16,15 @@ _MOST_CHARS = 100  # of a model's name in the log
 def has_limits(options: Mapping[str, Any]) -> bool:
     """Whether the size of a request matters to these options."""
     return options.get("max_input_tokens") is not None or bool(options.get("trigger_tokens"))
+
+
+def check_calibrate(calibrate: bool, options: Mapping[str, Any]) -> None:
+    """Refuse to calibrate where nothing counts tokens, or a function of the caller does."""
+    FLAG.check("calibrate", calibrate)
+    if calibrate and options.get("token_counter") is not None:
+        raise TypeError("give calibrate or a token_counter, which counts tokens by itself")
+    if calibrate and not has_limits(options):
+        raise TypeError("calibrate is for a limit or a trigger: give max_input_tokens or trigger_tokens")
 
 
 def is_share(options: Mapping[str, Any]) -> bool:

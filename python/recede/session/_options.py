@@ -19,9 +19,9 @@ from recede.providers import (
     takes_marks,
     with_rule,
 )
-from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
+from recede.reduction._kinds import FLAG, optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import block_policy, image_chars_of, own_policy, refuse_unknown
-from recede.reduction._share import in_tokens
+from recede.reduction._share import check_calibrate, in_tokens
 
 if TYPE_CHECKING:
     from recede.types import Summarizer
@@ -60,18 +60,13 @@ class HistoryOptions:
     @classmethod
     def of(cls, *, calibrate: bool = False, recall: bool = False, **options: Any) -> HistoryOptions:
         """The options of recede's own door."""
-        for name, flag in (("calibrate", calibrate), ("recall", recall)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
+        FLAG.check("recall", recall)
         summarizer = options.pop("summarizer", None)
         refuse_unknown(options, _OWN)
         options = {**in_tokens(options)}
         policy = own_policy(_engine.engine, options, reduces=True, summarizer=summarizer, recall=recall)
+        check_calibrate(calibrate, options)
         has_limit = options.get("max_input_tokens") is not None
-        if calibrate and options.get("token_counter") is not None:
-            raise TypeError("give calibrate or a token_counter, which counts tokens by itself")
-        if calibrate and not has_limit and not options.get("trigger_tokens"):
-            raise TypeError("calibrate is for a limit or a trigger: give max_input_tokens or trigger_tokens")
         flags = {name: True for name, flag in (("calibrate", calibrate), ("recall", recall)) if flag}
         given = {**settled(options), **flags, **({} if summarizer is None else {"summarizer": summarizer})}
         return cls(policy, given, drops=has_limit or summarizer is not None)

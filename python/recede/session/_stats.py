@@ -8,7 +8,7 @@ from recede._objects import plain
 from recede._report import BoundaryMove, OverLimit, Unmasked, changes_of, why_unmasked
 from recede._usage import LoggedUsage, reports_cache, usage_of
 from recede.providers import Provider
-from recede.reduction._kinds import tokens_of
+from recede.reduction._kinds import CHARS_PER_TOKEN, tokens_of
 
 # A shorter request may not be cached, whatever the provider.
 _MIN_CACHED_TOKENS = Provider.of("anthropic").min_tokens or 0
@@ -82,6 +82,15 @@ class Reported(NamedTuple):
             return None
         return cls(found, view, view_chars, view_chars if view_cost is None else view_cost, reports_cache(value))
 
+    def counted(self, sums: list[int], static: int = 0) -> tuple[int, int, tuple[int, int]]:
+        """What the provider counted of the input, the view and the growth so far, in the sums with this one.
+
+        The limit of the view is less `static` quarter tokens: so is the input.
+        """
+        *_, tokens, cost = sums
+        sent = max(0, self.usage.sent_tokens - static // CHARS_PER_TOKEN)
+        return min(sent, _LARGEST), self.view_cost, (cost, tokens)
+
     def is_cold(self, before: Reported) -> bool:
         """Whether it was served less than half of the request before it, with which its view begins."""
         sent = before.usage.sent_tokens
@@ -108,9 +117,7 @@ class Reports:
         if reported is None:
             return
         sums, is_cold = self.add(before, reported)
-        *_, tokens, cost = sums
-        counted = (min(reported.usage.sent_tokens, _LARGEST), reported.view_cost, (cost, tokens))
-        session.report(sums, counted if calibrates else None, is_cold)
+        session.report(sums, reported.counted(sums) if calibrates else None, is_cold)
 
     def add(self, sums: list[int], reported: Reported) -> tuple[list[int], bool]:
         """The sums with this request, and whether the next one will find the cache cold."""

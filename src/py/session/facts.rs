@@ -18,7 +18,7 @@ use crate::py::reduction::moves_of;
 use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
-use crate::session::{Asked, Mask, ResultPlace, Session, ShownSummary, Update};
+use crate::session::{Asked, Counted, Mask, ResultPlace, Session, ShownSummary, Update};
 use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -69,10 +69,12 @@ pub(super) fn facts_of(dicts: &mut Dicts, policy: &Policy) -> Walked<(Outline, R
 #[pymethods]
 impl PyFactsSession {
     #[new]
-    fn new(policy: &PyPolicy) -> PyResult<Self> {
+    #[pyo3(signature = (policy, *, calibrates=false))]
+    fn new(policy: &PyPolicy, calibrates: bool) -> PyResult<Self> {
         guarded(|| {
             let (requests, policy) = (policy.requests.clone(), Arc::new(policy.policy.clone()));
-            let shared = Shared::of(Session::new(policy.clone(), 0).with_requests(requests), None);
+            let session = Session::new(policy.clone(), 0).with_requests(requests);
+            let shared = Shared::of(if calibrates { session.calibrating() } else { session }, None);
             Ok(PyFactsSession { shared, policy })
         })
     }
@@ -177,16 +179,16 @@ impl PyFactsSession {
                 }
                 Update::AskTextCosts(texts) => return count_request(py, texts),
             }
-            let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit), hiding, from) =
+            let ((first, masks), sizes, settled_moves, (pins_boundary, within_limit), hiding, from) =
                 self.shared.change(py, |session, _| {
                     if is_sent {
                         session.note_request();
                     }
                     let masks = session.masks(usize::MAX);
                     let decided = (session.pins_boundary(), session.is_within_limit());
-                    let sizes = (session.counts(), session.raw_chars(), session.settled_moves());
+                    let sizes = (session.counts().chars, session.view_cost(), session.raw_chars());
                     let from = session.layout().reasoning_from;
-                    Ok((masks, sizes.0, sizes.1, sizes.2, decided, session.hiding(), from))
+                    Ok((masks, sizes, session.settled_moves(), decided, session.hiding(), from))
                 })?;
             let column = |number: fn(&Mask) -> usize| {
                 let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
@@ -202,8 +204,9 @@ impl PyFactsSession {
                 text_sizes = column(|(_, text)| text.len()),
                 texts = PyBytes::new(py, &texts),
                 settled_moves,
-                view_chars = counts.chars,
-                raw_chars,
+                view_chars = sizes.0,
+                view_cost = sizes.1,
+                raw_chars = sizes.2,
                 pins_boundary,
                 within_limit,
                 hidden_count = hiding.0,
@@ -311,7 +314,16 @@ impl PyFactsSession {
         guarded(|| self.shared.edit(py, |session| session.set_text_costs(text_costs(texts))))
     }
 
-    fn tell_cold(&self, py: Python<'_>) -> PyResult<()> {
-        guarded(|| self.shared.change(py, |session, _| session.report(None, None, true, None)))
+    /// What was measured: from how many messages on, characters of a thousand tokens, and quarter tokens beside the view.
+    fn measured(&self, py: Python<'_>) -> PyResult<Vec<(usize, usize, usize)>> {
+        guarded(|| Ok(self.shared.look(py, Session::measured)))
+    }
+
+    /// What was counted for the request of the current view, as input, view and growth; and whether it found the cache cold.
+    fn report(&self, py: Python<'_>, counted: Option<(usize, usize, (usize, usize))>, is_cold: bool) -> PyResult<()> {
+        guarded(|| {
+            let counted = counted.map(|(input, view, growth)| Counted { input, view, growth });
+            self.shared.change(py, |session, _| session.report(None, counted, is_cold, None))
+        })
     }
 }
