@@ -21,6 +21,9 @@ _GPT = re.compile(r"(?:^|[/.:])gpt-(\d|1\d)(?:\.(\d{1,3}))?(?![\d.])")  # Azure 
 # Makers whose names are those of their providers, too.
 _WITH_CACHES = frozenset({"deepseek", "moonshot", "zai", "alibaba", "minimax", "xai", "mistral"})
 
+IN_ONE_REGION = "us"
+"""What the tier of a request ends with that was served in one region alone."""
+
 Version = tuple[int, int]
 
 
@@ -111,6 +114,22 @@ def tokenizer_of(model: str) -> str:
     if claude is not None:
         return "claude-4.7" if (int(claude[2]), int(claude[3] or 0)) >= _CLAUDE_NEW else "claude"
     return next((family for family, pattern in _FAMILY_NAMES if pattern.search(model.lower())), "")
+
+
+_IN_REGION = re.compile(r"(?:^|[/:])(?:us|eu|apac|jp|au)\.anthropic\.claude-")  # of Bedrock; "global." is none
+_REGIONAL_FROM = (4, 5)
+
+
+def served_as(model: str, tier: str | None) -> tuple[str | None, bool]:
+    """Split how a request was served: its tier, and whether in one region alone, which costs a tenth more.
+
+    Anthropic prices so what `inference_geo` keeps in the United States, and Bedrock's regional profiles of Claude from
+    4.5 on (platform.claude.com/docs: pricing, data residency, 2026-11).
+    """
+    if tier is not None and tier.split()[-1] == IN_ONE_REGION:
+        return tier.removesuffix(IN_ONE_REGION).strip() or None, True
+    found = _CLAUDE.match(model_names(model)[-1]) if _IN_REGION.search(model) else None
+    return tier, found is not None and (int(found[2]), int(found[3] or 0)) >= _REGIONAL_FROM
 
 
 def model_names(model: str, tier: str | None = None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import cache
 from time import time as seconds_now
 from typing import NamedTuple
 
-from recede._model_names import gpt_version, model_names
+from recede._model_names import gpt_version, model_names, served_as
 
 
 class Reasoning(NamedTuple):
@@ -116,6 +116,7 @@ def _openai(
 # From GPT-5.6 on, writing to the cache costs 1.25 times the input, and an entry lives for 30 minutes
 # (developers.openai.com/api/docs, prompt caching).
 _NEW_WRITE, _NEW_TTL_SECONDS = 1.25, 1_800.0
+_REGIONAL_TIMES = 1.1  # what one region alone costs
 _MOST_UNKNOWN = 20  # names of models
 _WEEKEND = 5  # the first day of it, from Monday on
 
@@ -212,7 +213,7 @@ _STANDARD: Mapping[str, Model] = {
     "claude-sonnet-5-5": _claude("2026-11", 2.0, 10.0, cached=0.1, read=_QUOTED),
     "claude-sonnet-5": _claude("2026-11", 2.0, 10.0, 1_024),
     "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0, read=_QUOTED),
-    "claude-sonnet-4-5": _old_claude("2026-06", 3.0, 15.0, 1_024, _QUOTED),
+    "claude-sonnet-4-5": _old_claude("2026-06", 3.0, 15.0, 1_024, _QUOTED)._replace(long=(200_000, 2.0, 1.5)),
     "claude-sonnet-4": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED),
     "claude-3-7-sonnet": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED),
     "claude-3-5-sonnet": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED)._replace(
@@ -341,6 +342,7 @@ def model_row(
     The prices are those of a moment in Unix seconds (None: now), for a prompt of that many tokens, at a host by its
     maker.
     """
+    tier, is_regional = served_as(model, tier)
     names = model_names(model, tier)
     at_host = next((row for name in names if (row := HOST_ROWS.get((host or "", name)))), None)
     if host == "deepseek":
@@ -351,7 +353,8 @@ def model_row(
         return None
     row = at_host or _row_at(found or "", seconds_now() if time is None else time)
     above, times, output_times = row.long
-    return _times(row, times, output_times) if sent_tokens > above else row
+    row = _times(row, times, output_times) if sent_tokens > above else row
+    return _times(row, _REGIONAL_TIMES, _REGIONAL_TIMES) if is_regional else row
 
 
 def _row_at(name: str, time: float) -> Model:

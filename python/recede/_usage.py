@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from recede._model_names import IN_ONE_REGION
+
 _MOST_TOKENS = 1 << 53
 _MOST_NAME_CHARS = 60
 _LEAST_CHARS_PER_TOKEN = 2  # of a prompt and tools: more tokens than that they do not have
@@ -243,9 +245,13 @@ def beside_of(value: Any, note: Callable[[str], None]) -> list[Beside]:
 
 
 def tier_of(value: Any) -> str | None:
-    """How a request was served, if that has a price of its own: ``"fast"``, ``"priority"``, ``"batch"``, ``"flex"``."""
-    found = [value.get(name) for name in ("speed", "service_tier")] if isinstance(value, dict) else []
-    return next((tier for tier in found if isinstance(tier, str) and tier and tier not in _USUAL_TIERS), None)
+    """How a request was served, if that has a price of its own, such as ``"fast"``, ``"priority"`` or ``"fast us"``."""
+    if not isinstance(value, dict):
+        return None
+    found = [value.get(name) for name in ("speed", "service_tier")]
+    tier = next((tier for tier in found if isinstance(tier, str) and tier and tier not in _USUAL_TIERS), None)
+    where = IN_ONE_REGION if value.get("inference_geo") == IN_ONE_REGION else None
+    return " ".join(filter(None, (tier, where))) or None
 
 
 def reports_cache(value: dict[str, Any]) -> bool:

@@ -10,7 +10,9 @@ from agent_files import COPILOT, OPENCODE, QWEN
 from dataset_files import LANGSMITH
 from transcript_files import item, lines, said
 
+import recede
 from recede import transcripts
+from recede._usage import tier_of
 from support import dumps, user
 
 AT = "2026-05-14T19:25:02.500Z"
@@ -139,3 +141,75 @@ _DONE = item(type="message", role="assistant", content=[{"type": "output_text", 
 )
 def test_a_count_of_codex_is_no_repetition_and_is_not_lost(records: list[Any], expected: Any) -> None:
     assert counted(lines(_HEAD, *records)) == expected
+
+
+# How a request was served
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"type": "turn_context", "payload": {"model": "gpt", "service_tier": "priority"}},
+        {
+            "type": "event_msg",
+            "payload": {"type": "thread_settings_applied", "thread_settings": {"service_tier": "priority"}},
+        },
+    ],
+    ids=["context", "settings"],
+)
+def test_how_codex_was_served_is_that_of_requests_after_it(head: Any) -> None:
+    usual = {"type": "turn_context", "payload": {"model": "gpt", "service_tier": "default"}}
+    session = transcripts.read(lines(_HEAD, _ASKED, _DONE, count(100, 100), head, _DONE, count(300, 200), usual, _DONE))
+    assert [one.tier for one in session.requests] == [None, "priority", None]
+
+
+def test_a_tier_beside_the_count_of_codex_is_that_of_its_request() -> None:
+    told = count(100, 100)
+    told["payload"]["service_tier"] = "priority"
+    [request] = transcripts.read(lines(_HEAD, _ASKED, _DONE, told)).requests
+    assert request.tier == "priority"
+
+
+@pytest.mark.parametrize(
+    ("usage", "tier"),
+    [
+        ({"inference_geo": "us"}, "us"),
+        ({"inference_geo": "us", "speed": "fast"}, "fast us"),
+        ({"inference_geo": "global"}, None),
+        ({"inference_geo": "not_available", "service_tier": "standard"}, None),
+        ({"inference_geo": 5}, None),
+    ],
+)
+def test_a_request_of_one_region_says_so(usage: Any, tier: str | None) -> None:
+    assert tier_of(usage) == tier
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "times"),
+    [
+        ("claude-opus-4-8", "us", 1.1),
+        ("claude-opus-4-8", "fast us", 2.2),
+        ("us.anthropic.claude-opus-4-8-v1", None, 1.1),
+        ("bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", None, 1.1),
+        ("global.anthropic.claude-opus-4-8-v1", None, 1.0),
+        ("us.anthropic.claude-opus-4-1-20250805-v1:0", None, 1.0),
+    ],
+)
+def test_one_region_costs_a_tenth_more(model: str, tier: str | None, times: float) -> None:
+    found = recede.costs.model_prices(model, tier=tier)
+    usual = recede.costs.model_prices(model.partition("anthropic.")[2] or model)
+    assert found is not None and usual is not None
+    assert [now / before for now, before in zip(found.prices[:4], usual.prices[:4], strict=True)] == pytest.approx(
+        [times] * 4
+    )
+
+
+def test_prices_of_the_user_are_those_of_a_region_too() -> None:
+    own = {"claude-opus-4-8": recede.costs.MODELS["claude-opus-4-5"]}
+    assert recede.costs.model_prices("claude-opus-4-8", own, tier="us") == own["claude-opus-4-8"]
+
+
+def test_a_long_prompt_of_sonnet_4_5_costs_more() -> None:
+    usual, long = (recede.costs.model_prices("claude-sonnet-4-5", sent_tokens=n) for n in (200_000, 200_001))
+    assert usual is not None and long is not None
+    assert (long.prices.input, long.prices.output) == (2 * usual.prices.input, 1.5 * usual.prices.output)

@@ -14,7 +14,7 @@ from time import time as seconds_now
 from typing import Any, NamedTuple
 
 from recede._errors import one_of
-from recede._model_names import model_names, model_provider
+from recede._model_names import model_names, model_provider, served_as
 from recede._models import MODEL_ROWS, USUAL_MODELS, Model, model_row
 from recede._serving import described, serving
 from recede.costs._prices import Cache, Prices
@@ -78,7 +78,7 @@ def model_prices(
         own: prices by model that come before those of `MODELS`.
         time: when the request was made, in Unix seconds: its price may have been another one; None: today.
         sent_tokens: how long its prompt was: long ones may cost more.
-        tier: how it was served, such as ``"fast"``; None: as is usual.
+        tier: how it was served, such as ``"fast"``, or ``"us"`` for one region alone; None: as is usual.
         host: whose host served it, such as ``"deepseek"`` (docs/providers.md): a name may mean another model there.
 
     Returns:
@@ -87,14 +87,17 @@ def model_prices(
 
     Example:
         >>> from recede.costs import model_prices
-        >>> model_prices("us.anthropic.claude-opus-4-5-20251101-v1:0").prices.output
+        >>> model_prices("global.anthropic.claude-opus-4-5-20251101-v1:0").prices.output
         25.0
+        >>> model_prices("us.anthropic.claude-opus-4-5-20251101-v1:0").prices.output  # in one region alone
+        27.5
         >>> model_prices("some-model") is None
         True
         >>> model_prices("gpt-5.6-sol", time=1_783_641_600).prices.input, model_prices("gpt-5.6-sol").prices.input
         (5.0, 4.0)
     """
-    found = next((own[name] for name in model_names(model, tier) if name in own), None)
+    usual, _ = served_as(model, tier)
+    found = next((own[name] for name in model_names(model, usual) if name in own), None)
     row = None if found is not None else model_row(model, time, sent_tokens, tier, host)
     if row is None and found is None and model.strip().lower().endswith(_FREE):
         provider = model_provider(model.strip()[: -len(_FREE)]) or "openai"

@@ -53,6 +53,7 @@ class _Session:
     def __init__(self) -> None:
         self.draft = Draft()
         self._model: Any = None
+        self._tier: Any = None  # how requests are served from here on
         self._answer: _Answer | None = None
         self._total: Any = None
         self._last: Any = None  # the usage of the last answer
@@ -74,6 +75,7 @@ class _Session:
             self._response(payload, time, line)
         elif kind == "turn_context":
             self._model = payload.get("model", self._model)
+            self._tier = payload.get("service_tier", self._tier)
         elif kind == "event_msg":
             self._event(payload, time, line)
         elif kind not in _LEFT_OUT:
@@ -99,7 +101,10 @@ class _Session:
 
     def _event(self, payload: dict[str, Any], time: Any, line: int) -> None:
         kind = payload.get("type")
-        if kind == "token_count":
+        if kind == "thread_settings_applied":
+            self._tier = fields(payload.get("thread_settings")).get("service_tier", self._tier)
+        elif kind == "token_count":
+            self._tier = payload.get("service_tier", self._tier)
             info = payload.get("info")
             if isinstance(info, dict) and info.get("total_token_usage") != self._total:  # else it is a repetition
                 before, self._total = self._total, info.get("total_token_usage")
@@ -138,7 +143,7 @@ class _Session:
             messages, usage, time, line = self._early
             self._early = None
             self.draft.note("tokens of a request whose answer is not in the log", line)
-            self.draft.request(usage, self._model, time, line, messages, content=usage)
+            self.draft.request(self._served(usage), self._model, time, line, messages, content=usage)
 
     def answered(self, usage: Any) -> None:
         """Complete an answer: its usage was logged, or never will be."""
@@ -157,7 +162,11 @@ class _Session:
         # A fork begins with the items and counters of its parent, at other times.
         is_named = self._root and usage is not None
         name = digest(self._root, [_named(item) for item in items], self._total, usage) if is_named else None
-        self.draft.request(usage, self._model, time, line, messages, name)
+        self.draft.request(self._served(usage), self._model, time, line, messages, name)
+
+    def _served(self, usage: Any) -> Any:
+        """The usage, with how it was served where only the session says that."""
+        return {"service_tier": self._tier, **usage} if self._tier and isinstance(usage, dict) else usage
 
     def _compacted(self, payload: dict[str, Any], time: Any, line: int) -> None:
         self.answered(None)
