@@ -14,9 +14,11 @@ from caching_provider import PREFIXES, CachingProvider
 from proxied import Answer, Request, answer_of, chunked
 
 from provider_rules import OLD, PROVIDERS, Account, signed
+from recede._question import PROMPT
 from recede.costs import PRESETS, model_prices
 from recede.proxy._answers import decoded
 from recede.proxy._masker import MAX_BODY_BYTES
+from support import SUMMARY
 
 TURNS = 60
 HEAD = "Conversation summary:"
@@ -39,6 +41,11 @@ class Usage(NamedTuple):
     plain: int
     read: int
     written: int
+
+
+def _last(body: dict[str, Any]) -> str:
+    """What it says where it makes no call: the summary that it is asked for, or that all is done."""
+    return SUMMARY if PROMPT.partition("\n")[0] in json.dumps(body) else LAST
 
 
 class PlayedModel:
@@ -240,7 +247,7 @@ def _anthropic(
     usage["cache_creation_input_tokens"] = tokens.written
     message = {"id": f"msg_{done}_{id(body)}", "type": "message", "role": "assistant", "model": body["model"]}
     stop = "tool_use" if call else "end_turn"
-    block: dict[str, Any] = {"type": "text", "text": LAST}
+    block: dict[str, Any] = {"type": "text", "text": _last(body)}
     if call:
         block = {"type": "tool_use", "id": f"call_{done}", "name": name, "input": value}
     thinks = may_think and call and (body.get("thinking") or {}).get("type") in ("adaptive", "enabled")
@@ -253,7 +260,7 @@ def _anthropic(
             )
         ]
     empty = {**block, "input": {}} if call else {**block, "text": ""}
-    delta = {"type": "text_delta", "text": LAST}
+    delta = {"type": "text_delta", "text": _last(body)}
     if call:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(value)}
     begun = {**message, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
@@ -283,7 +290,7 @@ def _thinking(thoughts: list[dict[str, Any]]) -> list[Any]:
 
 def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
     item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"msg_{done}", "status": "completed"}
-    item["content"] = [{"type": "output_text", "text": LAST, "annotations": []}]
+    item["content"] = [{"type": "output_text", "text": _last(body), "annotations": []}]
     if call is not None:
         name, value = call
         item = {"type": "function_call", "id": f"fc_{done}", "call_id": f"call_{done}", "name": name}
@@ -301,7 +308,7 @@ def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
     if not body.get("stream"):
         return [_json(whole)]
     kind, field, text = {
-        "message": ("output_text", "content", LAST),
+        "message": ("output_text", "content", _last(body)),
         "function_call": ("function_call_arguments", "arguments", item.get("arguments")),
         "custom_tool_call": ("custom_tool_call_input", "input", item.get("input")),
     }[item["type"]]
@@ -320,7 +327,7 @@ def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
 
 
 def _chat(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
-    delta: dict[str, Any] = {"role": "assistant", "content": LAST}
+    delta: dict[str, Any] = {"role": "assistant", "content": _last(body)}
     if call is not None:
         function = {"name": call[0], "arguments": json.dumps(call[1])}
         delta = {"role": "assistant", "content": None}
@@ -341,8 +348,8 @@ def _chat(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -
     return _stream([(None, event) for event in events], b"data: [DONE]\n\n")
 
 
-def _gemini(_: Any, _done: int, call: Any, tokens: Usage, is_whole: bool, is_turn: bool) -> Answer:
-    part: dict[str, Any] = {"text": LAST}
+def _gemini(body: Any, _done: int, call: Any, tokens: Usage, is_whole: bool, is_turn: bool) -> Answer:
+    part: dict[str, Any] = {"text": _last(body)}
     if call is not None:
         part = {"functionCall": {"name": call[0], "args": call[1]}, "thoughtSignature": signed(call[0])}
     elif not is_turn:  # the agent asks whether it loops, or who should answer

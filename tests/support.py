@@ -55,6 +55,12 @@ def using(name: str) -> Iterator[None]:
 # Messages
 
 
+SUMMARY = (
+    "Goal: to find the bug in the parser.\nState: the parser was read, and the bug was found. " + "So it goes. " * 12
+)
+"""A summary as recede's prompt asks for it."""
+
+
 def user(text: Any, **fields: Any) -> Message:
     return {"role": "user", "content": text, **fields}
 

@@ -1,9 +1,10 @@
-"""The question to a model that writes a summary: what messages say, without reasoning, cut until it fits the model."""
+"""The question to a model that writes a summary, which fits it and has no reasoning; and what counts as its answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -168,3 +169,83 @@ def _fitted(parts: list[_Part], most_tokens: float) -> list[_Part]:
         total -= fitted[first].tokens
         first += 1
     return fitted[first:]
+
+
+# What counts as an answer
+
+_FINISHED = frozenset({"end_turn", "stop", "STOP", "completed"})
+_LEAST_CHARS = 200
+_LEAST_HEADINGS = 2
+_REASONING_TOKENS = 6_000  # of an answer, besides its text, at the lowest effort
+OF_CHAT = ("openai", "xai", "mistral")
+"""Makers whose effort is named alike in chat completions."""
+
+_HEADING = re.compile(r"^(\w[\w ]*):", re.MULTILINE)
+
+
+class UnfinishedError(ValueError):
+    """An answer of a model that is no summary: cut, refused, empty, or without what the prompt asks for."""
+
+
+def answer_tokens(model: str, text_tokens: int) -> int:
+    """Count the tokens to allow for an answer: its text, and the reasoning that a `model` may need before it."""
+    row = model_row(model)
+    reasons = row is None or (
+        row.reasoning.kept != "none"
+        and row.reasoning.lowest_effort != "none"
+        and not (row.provider == "anthropic" and row.reasoning.lowest_effort is None)  # only if it is asked to
+    )
+    return text_tokens + _REASONING_TOKENS * reasons
+
+
+def lowest_effort(model: str, makers: Collection[str]) -> str | None:
+    """Find the lowest effort of a `model`, if one of these makers has it; None: say nothing of effort."""
+    row = model_row(model)
+    return row.reasoning.lowest_effort if row is not None and row.provider in makers else None
+
+
+def read_answer(answer: Any) -> tuple[str, Any]:
+    """Return the text of an answer of Anthropic, OpenAI or Gemini, and why it ended.
+
+    Raises:
+        TypeError, AttributeError, KeyError, IndexError: it is no answer.
+    """
+    if "candidates" in answer:
+        candidate = answer["candidates"][0]
+        parts = (candidate.get("content") or {}).get("parts") or ()
+        text = "".join(part.get("text", "") for part in parts if not part.get("thought"))
+        return text, candidate.get("finishReason")
+    if "steps" in answer:
+        said = [step for step in answer["steps"] if step.get("type") == "model_output"]
+        return "".join(_text(step["content"]) for step in said), answer["status"]
+    if "output" in answer:
+        messages = [item for item in answer["output"] if item.get("type") == "message"]
+        return "".join(_text(item["content"]) for item in messages), answer.get("status")
+    if "choices" in answer:
+        choice = answer["choices"][0]
+        return _text(choice["message"]["content"] or ""), choice.get("finish_reason")
+    return _text(answer["content"]), answer.get("stop_reason")
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content if part.get("type") in ("text", "output_text"))
+
+
+def checked_answer(text: str, finish: Any, prompt: str) -> str:
+    """Return the text of an answer that ended with `finish`, if it is the summary that a `prompt` asks for.
+
+    Raises:
+        UnfinishedError: it is not finished, or lacks two of the prompt's headings or 200 characters.
+    """
+    if finish not in _FINISHED:
+        raise UnfinishedError(f"the answer is not finished: it ended with {str(finish)[:40]!r}")
+    if not text.strip():
+        raise UnfinishedError("the answer has no text")
+    headings = _HEADING.findall(prompt)
+    found = sum(bool(re.search(rf"(?im)^[\W\d_]*{re.escape(heading)}\b", text)) for heading in headings)
+    if len(text) < _LEAST_CHARS or found < min(_LEAST_HEADINGS, len(headings)):
+        raise UnfinishedError(f"the answer is no summary: {len(text)} characters, {found} of the prompt's headings")
+    summary: str = encodable(text)  # without lone surrogates, as it is sent again
+    return summary

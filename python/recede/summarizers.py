@@ -9,9 +9,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Union
 
 from recede import _engine
-from recede._answer import answer_of
-from recede._objects import text_of
-from recede._question import PROMPT, SUMMARY_TOKENS, question, room_for_question
+from recede._objects import plain
+from recede._question import (
+    OF_CHAT,
+    PROMPT,
+    SUMMARY_TOKENS,
+    answer_tokens,
+    checked_answer,
+    lowest_effort,
+    question,
+    read_answer,
+    room_for_question,
+)
 from recede.reduction._planning import reduced
 from recede.reduction._policy import compiled
 from recede.turns._records import Turn
@@ -40,7 +49,7 @@ def anthropic(
     Args:
         client: the client.
         model: the name of the model.
-        max_tokens: the limit of the summary.
+        max_tokens: the limit of the text; a model that reasons is allowed 6,000 more, at its lowest effort.
         prompt: the system prompt; `PROMPT` by default.
         window_tokens: the tokens that a request may have. By default what is known of the model; of one that recede
             does not know 32,000. The question is cut to fit.
@@ -56,13 +65,15 @@ def anthropic(
         ...     summarizer = recede.summarizers.anthropic(client, "claude-haiku-4-5", timeout=60)
         ...     return recede.designs.HybridContextManager(summarizer)
     """
-    options = {"model": model, "max_tokens": max_tokens, "system": prompt, **request}
-    room = room_for_question(model, max_tokens, prompt, window_tokens)
+    effort, most = lowest_effort(model, ("anthropic",)), answer_tokens(model, max_tokens)
+    own = {} if effort is None else {"extra_body": {"output_config": {"effort": effort}}}
+    options = {"model": model, "max_tokens": most, "system": prompt, **own, **request}
+    room = room_for_question(model, most, prompt, window_tokens)
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
         return {**options, "messages": [{"role": "user", "content": question(items, previous, room)}]}
 
-    return _summarizer(client, client.messages.create, asked)
+    return _summarizer(client, client.messages.create, asked, prompt)
 
 
 def openai(
@@ -79,7 +90,7 @@ def openai(
     Args:
         client: the client.
         model: the name of the model.
-        max_tokens: the limit of the answer, sent as ``max_completion_tokens``.
+        max_tokens: the limit of the text; a model that reasons is allowed 6,000 more, at its lowest effort.
         prompt: the system prompt; `PROMPT` by default.
         window_tokens: the tokens that a request may have. By default what is known of the model; of one that recede
             does not know 32,000. The question is cut to fit.
@@ -93,14 +104,16 @@ def openai(
         >>> def make(client):
         ...     return recede.designs.HybridContextManager(recede.summarizers.openai(client, "gpt-5-mini"))
     """
-    options = {"model": model, "max_completion_tokens": max_tokens, **request}
-    room = room_for_question(model, max_tokens, prompt, window_tokens)
+    effort, most = lowest_effort(model, OF_CHAT), answer_tokens(model, max_tokens)
+    own = {} if effort is None else {"reasoning_effort": effort}
+    options = {"model": model, "max_completion_tokens": most, **own, **request}
+    room = room_for_question(model, most, prompt, window_tokens)
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
         messages = [{"role": "system", "content": prompt}, {"role": "user", "content": question(items, previous, room)}]
         return {**options, "messages": messages}
 
-    return _summarizer(client, client.chat.completions.create, asked)
+    return _summarizer(client, client.chat.completions.create, asked, prompt)
 
 
 def gemini(
@@ -117,7 +130,7 @@ def gemini(
     Args:
         client: the client, or ``client.aio``.
         model: the name of the model.
-        max_tokens: the limit of the answer, in which the thoughts of the model count.
+        max_tokens: the limit of the text; a model that reasons is allowed 6,000 more, at its lowest effort.
         prompt: the system prompt; `PROMPT` by default.
         window_tokens: the tokens that a request may have. By default what is known of the model; of one that recede
             does not know 32,000. The question is cut to fit.
@@ -131,13 +144,15 @@ def gemini(
         >>> def make(client):
         ...     return recede.History(summarizer=recede.summarizers.gemini(client, "gemini-2.5-flash"))
     """
-    options = {"model": model, "config": {"system_instruction": prompt, "max_output_tokens": max_tokens, **config}}
-    room = room_for_question(model, max_tokens, prompt, window_tokens)
+    effort, most = lowest_effort(model, ("gemini",)), answer_tokens(model, max_tokens)
+    own = {} if effort is None else {"thinking_config": {"thinking_level": effort}}
+    options = {"model": model, "config": {"system_instruction": prompt, "max_output_tokens": most, **own, **config}}
+    room = room_for_question(model, most, prompt, window_tokens)
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
         return {**options, "contents": question(items, previous, room)}
 
-    return _summarizer(client, client.models.generate_content, asked)
+    return _summarizer(client, client.models.generate_content, asked, prompt)
 
 
 def builtin() -> Summarize:
@@ -172,20 +187,12 @@ def _built_in(items: Sequence[Any], previous: str | None) -> str:
     return text
 
 
-def _summarizer(client: Any, create: Any, asked: Any) -> Asks:
+def _summarizer(client: Any, create: Any, asked: Any, prompt: str) -> Asks:
     # Both clients name their async class so; their methods are wrapped and cannot be inspected.
     if not type(client).__name__.startswith("Async"):
-        return lambda items, previous: _summary(create(**asked(items, previous)))
+        return lambda items, previous: checked_answer(*read_answer(plain(create(**asked(items, previous)))), prompt)
 
     async def summarize(items: Sequence[Any], previous: str | None) -> str:
-        return _summary(await create(**asked(items, previous)))
+        return checked_answer(*read_answer(plain(await create(**asked(items, previous)))), prompt)
 
     return summarize
-
-
-def _summary(answer: Any) -> str:
-    """Return the text of an answer; empty for a refusal."""
-    if hasattr(answer, "candidates"):  # of Gemini
-        return answer.text or ""
-    message = answer_of(answer)
-    return "" if message is None or message.get("refusal") else text_of(message)

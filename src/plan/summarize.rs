@@ -242,13 +242,13 @@ impl<'a> SummaryWriter<'a> {
         chars.saturating_sub(SUMMARY_HEAD.len() + 1)
     }
 
-    /// A text with its first line, clipped to a share: of characters, or of what was counted.
+    /// A text with its first line, clipped at a sentence to a share: of characters, or of what was counted.
     pub(crate) fn clipped(text: &[u8], share: usize, costs: Option<&Costs>) -> Result<Vec<u8>, Uncounted> {
         let text = with_first_line(text);
-        let Some(costs) = costs else { return Ok(text[..clip(&text, share)].to_vec()) };
+        let Some(costs) = costs else { return Ok(text[..end_of_sentence(&text, share)].to_vec()) };
         let mut most = text.len();
         loop {
-            let clipped = &text[..clip(&text, most)];
+            let clipped = &text[..end_of_sentence(&text, most)];
             let (chars, cost) = (count_chars(clipped), costs.of_text(clipped)?);
             if cost <= share || most == 0 {
                 return Ok(clipped.to_vec());
@@ -281,6 +281,28 @@ impl<'a> SummaryWriter<'a> {
             (!text.is_empty()).then(|| [OUTCOME.as_bytes(), name, separator, &text].concat())
         })
     }
+}
+
+/// The end of the first characters of a text. If it has more, that of the last line or sentence in their second half, without the
+/// headings that would end it.
+fn end_of_sentence(text: &[u8], max_chars: usize) -> usize {
+    let (end, middle) = (clip(text, max_chars), clip(text, max_chars / 2));
+    if end == text.len() {
+        return end;
+    }
+    let is_end = |at: &usize| {
+        text[*at] == b'\n' || (text[*at].is_ascii_whitespace() && matches!(text[*at - 1], b'.' | b'!' | b'?'))
+    };
+    let mut cut = (middle + 1..=end).rev().find(is_end).unwrap_or(end);
+    while let Some(newline) = text[..cut].iter().rposition(|byte| *byte == b'\n') {
+        let line = text[newline..cut].trim_ascii();
+        let is_heading = line.starts_with(b"#") || line.strip_suffix(b"**").unwrap_or(line).ends_with(b":");
+        if !line.is_empty() && !is_heading {
+            break;
+        }
+        cut = newline;
+    }
+    cut
 }
 
 /// The task: of the first messages the first of a user that is neither result, part of a run, nor one of the earlier summaries.

@@ -84,7 +84,6 @@ def test_each_row_names_a_rule_and_is_taken_raw() -> None:
 
 # Summaries that a model writes
 
-SUMMARIES = pytest.mark.xfail(reason="Summaries that can be trusted", strict=True, raises=AssertionError)
 ASKING: Body = {"keep": 4, "provider": CHEAP, "summarizer": "model"}
 UNFINISHED = {"refusal": "I can't help", "max_tokens": "Goal: to find"}
 
@@ -114,7 +113,6 @@ def test_no_question_for_a_summary_shows_reasoning(door: str) -> None:
     assert [one.fault or one.refusal for one in taken] == [None] * len(questions)
 
 
-@SUMMARIES
 @pytest.mark.parametrize("stop", UNFINISHED)
 @pytest.mark.parametrize("door", ["wrap", "proxy"])
 def test_an_unfinished_answer_is_no_summary(door: str, stop: str) -> None:

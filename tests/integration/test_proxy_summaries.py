@@ -25,7 +25,7 @@ from played import CORPUS_SIZES, PlayedModel
 from recede import Provider
 from recede._question import PROMPT
 from recede.proxy import RequestMasker
-from support import unmarked
+from support import SUMMARY, unmarked
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model:DeprecationWarning")
 
@@ -187,14 +187,24 @@ HEADERS = {
     "gemini": [("X-Other", "o")],
 }
 TOLD: dict[str, Any] = {
-    "anthropic": {"content": [{"type": "text", "text": "Told."}], "usage": {"input_tokens": 9, "output_tokens": 3}},
-    "chat": {"choices": [{"message": {"content": "Told."}}], "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
+    "anthropic": {
+        "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": SUMMARY}],
+        "usage": {"input_tokens": 9, "output_tokens": 3},
+    },
+    "chat": {
+        "choices": [{"message": {"content": SUMMARY}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+    },
     "responses": {
-        "output": [{"type": "reasoning"}, {"type": "message", "content": [{"type": "output_text", "text": "Told."}]}],
+        "status": "completed",
+        "output": [{"type": "reasoning"}, {"type": "message", "content": [{"type": "output_text", "text": SUMMARY}]}],
         "usage": {"input_tokens": 9, "output_tokens": 3},
     },
     "gemini": {
-        "candidates": [{"content": {"parts": [{"text": "Hm.", "thought": True}, {"text": "Told."}]}}],
+        "candidates": [
+            {"content": {"parts": [{"text": "Hm.", "thought": True}, {"text": SUMMARY}]}, "finishReason": "STOP"}
+        ],
         "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3},
     },
 }
@@ -228,7 +238,7 @@ def sent_of(
 def test_a_call_has_the_key_and_nothing_else(kind: str, name: str) -> None:
     answer = [answer_of(json.dumps(TOLD[kind]).encode(), "200 OK", JSON)]
     sent, calls, shown = sent_of(kind, lambda _: answer, summaries=name)
-    assert calls and any(b"Conversation summary:\\nTold." in request.body for request in sent)
+    assert calls and any(b"Conversation summary:\\nGoal: to find" in request.body for request in sent)
     call = calls[0]
     model = name or "m"
     paths = {
@@ -252,7 +262,11 @@ def test_a_call_has_the_key_and_nothing_else(kind: str, name: str) -> None:
     assert body.keys() == fields[kind]
     assert "x" * 1_000 in call.body.decode()  # of the results
     assert shown["totals"]["summaries"] == len(calls)
-    assert "Told." not in json.dumps(shown)
+    assert "to find the bug" not in json.dumps(shown)
+
+
+def told(**fields: Any) -> Answer:
+    return [answer_of(json.dumps({**TOLD["anthropic"], **fields}).encode(), "200 OK", JSON)]
 
 
 GONE = threading.Event()  # which never is
@@ -261,6 +275,9 @@ WRONG: dict[str, Answer] = {
     "a refusal": [answer_of(b'{"error": {"message": "secret text"}}', "403 Forbidden", JSON)],
     "no text": [answer_of(json.dumps({"content": []}).encode(), "200 OK", JSON)],
     "white space": [answer_of(json.dumps({"content": [{"type": "text", "text": " \n"}]}).encode(), "200 OK", JSON)],
+    "a refusal of the model": told(stop_reason="refusal"),
+    "a cut text": told(stop_reason="max_tokens"),
+    "another text": told(content=[{"type": "text", "text": "So. " * 99}]),
     "no JSON": [answer_of(b"<html>", "200 OK", "Content-Type: text/html")],
     "a list": [answer_of(b"[1]", "200 OK", JSON)],
     "deep": [answer_of(b"[" * 100_000, "200 OK", JSON)],

@@ -18,7 +18,7 @@ import pytest
 import recede
 from provider_server import Failure, Server, serving, text
 from recede.summarizers import PROMPT
-from support import call, function_call, function_call_output, priced, result, tool_result, tool_use, user
+from support import SUMMARY, call, function_call, function_call_output, priced, result, tool_result, tool_use, user
 
 MANY = 40
 ANTHROPIC = "https://api.anthropic.com"
@@ -735,11 +735,11 @@ def test_the_model_is_asked_for_a_summary_that_pays(shape: str, is_async: bool) 
         if is_async:
             await client.close()
 
-    with serving(*(text("What was done.") for _ in range(60))) as server:
+    with serving(*(text(SUMMARY) for _ in range(60))) as server:
         asyncio.run(play(recede.wrap(client_of(shape, server, is_async), summarizer="model", **options)))
         assert server.refusals == []
     summaries = [request for request in server.requests if PROMPT in text_of(request)]
     last = sent(server, shape)
     assert 0 < len(summaries) < 10 and {request["model"] for request in summaries} == {"m"}
-    told = recede.reduce(history, **options, summarizer=lambda messages, previous: "What was done.")
+    told = recede.reduce(history, **options, summarizer=lambda messages, previous: SUMMARY)
     assert last == told.messages and told.dropped_count > 20

@@ -16,6 +16,8 @@ genai = pytest.importorskip("google.genai", reason="google-genai is not installe
 
 import recede
 from provider_rules import fault
+from recede._question import UnfinishedError
+from support import SUMMARY
 
 HIDDEN = [{"role": "model", "parts": [{"text": "I look at a.py."}]}]
 
@@ -51,20 +53,29 @@ def answering(answer: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("text", ["What was done.", ""])
+@pytest.mark.parametrize("text", [SUMMARY, ""])
 def test_the_model_is_asked_for_the_summary(monkeypatch: pytest.MonkeyPatch, is_async: bool, text: str) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")  # which this client reads even if it is empty
     parts = [{"text": text}] if text else []
-    with answering({"candidates": [{"content": {"role": "model", "parts": parts}}]}) as (url, asked):
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+    with answering({"candidates": [candidate]}) as (url, asked):
         client = genai.Client(api_key="none", http_options={"base_url": url})
         summarizer: Any = recede.summarizers.gemini(
             client.aio if is_async else client, "gemini-2.5-flash", max_tokens=99
         )
-        answer = summarizer(HIDDEN, "It began.")
-        assert (asyncio.run(answer) if is_async else answer) == text
+
+        def answer() -> Any:
+            answer = summarizer(HIDDEN, "It began.")
+            return asyncio.run(answer) if is_async else answer
+
+        if text:
+            assert answer() == text
+        else:
+            with pytest.raises(UnfinishedError, match="has no text"):
+                answer()
     (request,) = asked
     assert request["path"].endswith("models/gemini-2.5-flash:generateContent")
     assert request["systemInstruction"]["parts"] == [{"text": recede.summarizers.PROMPT}]
-    assert request["generationConfig"]["maxOutputTokens"] == 99
+    assert request["generationConfig"]["maxOutputTokens"] == 6_099
     told = request["contents"][0]["parts"][0]["text"]
     assert told == "The summary so far:\n\nIt began.\n\n[assistant] I look at a.py."

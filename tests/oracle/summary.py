@@ -47,6 +47,24 @@ def with_first_line(text: str) -> str:
     return text if _is_summary(text) else f"{FIRST_LINE}\n{text}"
 
 
+def end_of_sentence(text: str, most: int) -> int:
+    """The end of the first characters of a text: of more the last line or sentence, without headings at the end."""
+    if len(text) <= most:
+        return len(text)
+    ends = (at for at in range(most, most // 2, -1) if text[at] == "\n" or _ends_sentence(text[at - 1 : at + 1]))
+    cut = next(ends, most)
+    while (newline := text.rfind("\n", 0, cut)) >= 0:
+        line = text[newline:cut].strip(" \t\n\r\f")
+        if line and not line.startswith("#") and not line.removesuffix("**").endswith(":"):
+            break
+        cut = newline
+    return cut
+
+
+def _ends_sentence(two: str) -> bool:
+    return two[0] in ".!?" and two[1] in " \t\n\r\f"
+
+
 def _is_summary(text: str) -> bool:
     return text == FIRST_LINE or text.startswith(FIRST_LINE + "\n")
 

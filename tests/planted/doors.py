@@ -31,7 +31,7 @@ NAMES = {
 
 
 def summarize(messages: Any, previous: str | None) -> str:
-    return "## What was done\nThe parser was read, and the bug was found.\n## What is left\nTo fix it. " + "So. " * 50
+    return "## State\nThe parser was read, and the bug was found.\n## Open points\nTo fix it. " + "So. " * 50
 
 
 def _whole(body: Body, field: str, view: Any) -> Body:

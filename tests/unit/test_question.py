@@ -11,7 +11,18 @@ from shared_data import each_file, sources
 
 import recede
 from recede._bodies import history_of
-from recede._question import PROMPT, question, room_for_question, tokens_of
+from recede._question import (
+    PROMPT,
+    UnfinishedError,
+    answer_tokens,
+    checked_answer,
+    lowest_effort,
+    question,
+    read_answer,
+    room_for_question,
+    tokens_of,
+)
+from support import SUMMARY
 
 SECRET = "secret thoughts"
 ARGUMENTS = {"command": "ls"}
@@ -130,6 +141,82 @@ def test_the_room_is_that_of_the_model() -> None:
     assert room_for_question("no such model", 2_000, PROMPT, 8_000) == 6_000 - tokens_of(PROMPT)
     assert room_for_question("claude-haiku-4-5", 2_000, PROMPT) == 198_000 - tokens_of(PROMPT)
     assert room_for_question("claude-haiku-5-5", 2_000, PROMPT) < 100_000, "more costs five times as much"
+
+
+# What counts as an answer
+
+
+def part(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+ANSWERS: dict[str, Any] = {
+    "anthropic": lambda text, end: {
+        "stop_reason": end,
+        "content": [{"type": "thinking", "thinking": SECRET}, part(text)],
+    },
+    "chat": lambda text, end: {"choices": [{"finish_reason": end, "message": {"content": text, "reasoning": SECRET}}]},
+    "responses": lambda text, end: {
+        "status": end,
+        "output": [{"type": "reasoning", "summary": [part(SECRET)]}, {"type": "message", "content": [part(text)]}],
+    },
+    "gemini": lambda text, end: {
+        "candidates": [{"finishReason": end, "content": {"parts": [{"text": SECRET, "thought": True}, {"text": text}]}}]
+    },
+    "interactions": lambda text, end: {
+        "status": end,
+        "steps": [{"type": "thought", "summary": [part(SECRET)]}, {"type": "model_output", "content": [part(text)]}],
+    },
+}
+ENDS = {
+    "anthropic": ("end_turn", ["max_tokens", "refusal", "tool_use", "pause_turn", None]),
+    "chat": ("stop", ["length", "content_filter", "tool_calls", None]),
+    "responses": ("completed", ["incomplete", "failed", None]),
+    "gemini": ("STOP", ["MAX_TOKENS", "SAFETY", None]),
+    "interactions": ("completed", ["failed", "requires_action", None]),
+}
+
+
+@pytest.mark.parametrize("shape", ANSWERS)
+def test_only_a_finished_text_is_an_answer(shape: str) -> None:
+    answer, (end, others) = ANSWERS[shape], ENDS[shape]
+    assert checked_answer(*read_answer(answer(SUMMARY, end)), PROMPT) == SUMMARY
+    for other in others:
+        with pytest.raises(UnfinishedError, match="is not finished"):
+            checked_answer(*read_answer(answer(SUMMARY, other)), PROMPT)
+    for empty in ("", " \n"):
+        with pytest.raises(UnfinishedError, match="no text"):
+            checked_answer(*read_answer(answer(empty, end)), PROMPT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I can't help with that.", "Goal: a. State: b. " * 20, "Goal: a\n" * 40, "Goal: a\nState: b", "So it goes. " * 40],
+)
+def test_a_text_without_headings_or_length_is_none(text: str) -> None:
+    with pytest.raises(UnfinishedError, match="is no summary"):
+        checked_answer(text, "stop", PROMPT)
+
+
+@pytest.mark.parametrize("form", ["{}: a", "## {}\na", "**{}:** a", "- {}: a", "1. {}\na", "### **{}**\na"])
+def test_headings_may_be_written_in_other_ways(form: str) -> None:
+    text = "\n".join([form.format("goal"), form.format("Open points"), "So it goes. " * 20])
+    assert checked_answer(text, "stop", PROMPT) == text
+
+
+def test_a_prompt_of_ones_own_has_its_headings_or_none() -> None:
+    text = "So it goes. " * 20
+    assert checked_answer(text, "stop", "Summarize.") == text
+    with pytest.raises(UnfinishedError):
+        checked_answer(text, "stop", "Write:\nPlan: what to do\nDone: what is done")
+    assert checked_answer(f"Plan: a\nDone: b\n{text}", "stop", "Write:\nPlan: what to do\nDone: what is done")
+
+
+def test_a_model_that_reasons_has_tokens_for_it_and_its_lowest_effort() -> None:
+    assert answer_tokens("claude-haiku-4-5", 2_000) == answer_tokens("gpt-4o", 2_000) == 2_000
+    assert answer_tokens("gpt-5.4", 2_000) == 2_000, "its lowest effort is none"
+    assert {answer_tokens(name, 2_000) for name in ("gpt-5-mini", "claude-opus-5-5", "gemini-2.5-pro", "?")} == {8_000}
+    assert lowest_effort("gpt-5-mini", ("openai",)) == "minimal" and lowest_effort("gpt-5-mini", ("gemini",)) is None
 
 
 @each_file()

@@ -492,3 +492,33 @@ def test_masked_placeholder_of_a_kept_pair_stays_masked_beside_the_summary() -> 
     history = [user("t" * 400), call("1", "2"), result("1", "x" * 300), user("n" * 300), result("2", "y")]
     reduction = reduce(history, max_input_chars=350, preserve_recent_raw_turns=1, summarizer=lambda m, p: "s")
     assert reduction.messages == [system(f"{HEAD}\ns"), history[1], result("1", masked(300)), history[4]]
+
+
+FREE = recede.Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
+LINE = "It was read, and it was found. "
+FILL = LINE * 129  # 3,999 characters, so a summary ends within
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        (FILL + FILL, "found."),
+        (FILL.replace(". ", "! ") + FILL, "found!"),
+        ("x" * 3_000 + "\n" + "y" * 3_000, "x"),
+        ("x" * 3_000 + "\n\n## State\n**Errors:**\n" + "y" * 3_000, "x"),
+        ("Goal: a. b" + "x" * 5_000, "x"),
+        ("é" * 3_000 + ". " + "é" * 3_000, "é."),
+        ("é. " * 3_000, "é."),
+    ],
+    ids=["sentences", "exclamations", "a line", "headings", "one word", "accents", "short sentences"],
+)
+@pytest.mark.parametrize("counter", [None, lambda text: len(text) // 4], ids=["characters", "tokens"])
+def test_a_long_summary_is_cut_at_a_sentence(text: str, end: str, counter: Any) -> None:
+    messages = [user("Go.")]
+    for number in range(60):
+        messages += [{**call(str(number)), "content": "I look. " * 100}, result(str(number), "a line\n" * 90)]
+    options: dict[str, Any] = {"token_counter": counter, "max_input_tokens": 10**9} if counter else {}
+    done = recede.reduce(messages, summarizer=lambda *_: text, keep=2, provider=FREE, max_overcost=None, **options)
+    [summary] = [one["content"] for one in done.messages if "Conversation summary:" in str(one["content"])]
+    assert summary.endswith(end) and 1_000 - 30 < len(summary) <= 4_000
+    assert summary.partition("\n")[2] == text[: len(summary) - len("Conversation summary:\n")]

@@ -179,7 +179,7 @@ class Summaries:
                 summary.pause = wait_after(summary.failures)
                 return
             self._bytes -= summary.size
-            summary.text, summary.failures = encodable(text)[:SUMMARY_CHARS], 0
+            summary.text, summary.failures = encodable(text)[: SUMMARY_CHARS + 1], 0
             self._bytes += summary.size
             self._write(of, summary, text=summary.text)
 

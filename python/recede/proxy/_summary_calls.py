@@ -13,7 +13,18 @@ from typing import Any, NamedTuple
 import aiohttp
 from yarl import URL
 
-from recede._question import PROMPT, SUMMARY_TOKENS, question, room_for_question
+from recede._question import (
+    OF_CHAT,
+    PROMPT,
+    SUMMARY_TOKENS,
+    UnfinishedError,
+    answer_tokens,
+    checked_answer,
+    lowest_effort,
+    question,
+    read_answer,
+    room_for_question,
+)
 from recede._usage import LoggedUsage
 from recede.proxy._answers import AnswerReader, decoded
 from recede.proxy._keys import has_login
@@ -49,55 +60,43 @@ def call_of(path: str, headers: Mapping[str, str], model: str | None, asked: Ask
     place, _, query = path.replace("%3A", ":").partition("?")
     named_in_path = _GENERATE.search(place)
     asks = model or (named_in_path[1] if named_in_path else "")
-    text = question(asked.messages, asked.previous, room_for_question(asks, SUMMARY_TOKENS, PROMPT))
+    most = answer_tokens(asks, SUMMARY_TOKENS)
+    text = question(asked.messages, asked.previous, room_for_question(asks, most, PROMPT))
     user = {"role": "user", "content": text}
     named = {} if model is None else {"model": model}
     body: dict[str, Any]
     if named_in_path:
         name = r"\1" if model is None else urllib.parse.quote(model, safe="").replace("\\", "")
         place = _GENERATE.sub(rf"/models/{name}:generateContent", place)
+        effort = lowest_effort(asks, ("gemini",))
+        thinking = {} if effort is None else {"thinkingConfig": {"thinkingLevel": effort}}
         body = {
             "systemInstruction": {"parts": [{"text": PROMPT}]},
             "contents": [{"role": "user", "parts": [{"text": text}]}],
-            "generationConfig": {"maxOutputTokens": SUMMARY_TOKENS},
+            "generationConfig": {"maxOutputTokens": most, **thinking},
         }
     elif place.endswith("/interactions"):
-        config = {"max_output_tokens": SUMMARY_TOKENS}
+        effort = lowest_effort(asks, ("gemini",))
+        config = {"max_output_tokens": most, **({} if effort is None else {"thinking_level": effort})}
         body = {**named, "system_instruction": PROMPT, "input": text, "generation_config": config, "store": False}
     elif "/responses" in place:
         place = place.removesuffix("/compact")
-        body = {**named, "instructions": PROMPT, "input": [user], "max_output_tokens": SUMMARY_TOKENS, "store": False}
+        effort = lowest_effort(asks, ("openai", "xai"))
+        body = {**named, "instructions": PROMPT, "input": [user], "max_output_tokens": most, "store": False}
+        body |= {} if effort is None else {"reasoning": {"effort": effort}}
     elif place.endswith("/chat/completions"):
         told = [{"role": "system", "content": PROMPT}, user]
-        body = {**named, "max_completion_tokens": SUMMARY_TOKENS, "messages": told}
+        effort = lowest_effort(asks, OF_CHAT)
+        body = {**named, "max_completion_tokens": most, "messages": told}
+        body |= {} if effort is None else {"reasoning_effort": effort}
     else:
-        body = {**named, "max_tokens": SUMMARY_TOKENS, "system": PROMPT, "messages": [user]}
+        effort = lowest_effort(asks, ("anthropic",))
+        body = {**named, "max_tokens": most, "system": PROMPT, "messages": [user]}
+        body |= {} if effort is None else {"output_config": {"effort": effort}}
     key = _KEY.search(query)
     given = {name: headers[name] for name in _SENT_ON if name in headers}
     given |= {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recede"}
     return SummaryCall(f"{place}?{key[1]}" if key else place, given, json.dumps(body).encode())
-
-
-def text_of_answer(answer: Any) -> str:
-    """Return the text of an answer of Anthropic, OpenAI or Gemini; empty if there is none.
-
-    Raises:
-        TypeError, AttributeError, KeyError, IndexError: it is no answer.
-    """
-    if "candidates" in answer:
-        parts = answer["candidates"][0]["content"]["parts"]
-        return "".join(part.get("text", "") for part in parts if not part.get("thought"))
-    if "steps" in answer:
-        said = [step for step in answer["steps"] if step.get("type") == "model_output"]
-        parts = [part for step in said for part in step["content"] if part.get("type") == "text"]
-        return "".join(part["text"] for part in parts) if answer["status"] == "completed" else ""
-    if "output" in answer:
-        contents = [item["content"] for item in answer["output"] if item.get("type") == "message"]
-        return "".join(part.get("text", "") for content in contents for part in content)
-    content = answer["choices"][0]["message"]["content"] if "choices" in answer else answer["content"]
-    if isinstance(content, str):
-        return content
-    return "".join(part.get("text", "") for part in content if part.get("type") == "text")
 
 
 class SummaryCalls:
@@ -139,6 +138,8 @@ class SummaryCalls:
         asked, text = how[-1], None
         try:
             text = await self._text(*how)
+        except UnfinishedError as error:
+            self._say(f"no summary: {error}; requests are masked alone")
         except Exception as error:
             self._say(f"no summary: {type(error).__name__}; requests are masked alone")
         finally:
@@ -175,12 +176,10 @@ class SummaryCalls:
         reader = AnswerReader("application/json", "")
         reader.feed(data)
         reader.end()
-        text = text_of_answer(json.loads(data))
+        text, finish = read_answer(json.loads(data))
         usage = reader.usage or LoggedUsage(len(call.body) // CHARS_PER_TOKEN, 0, 0, 0, len(text) // CHARS_PER_TOKEN)
         self._totals.summarized(masked, usage, model or reader.model, target.has_price(headers))
-        if not text.strip():
-            self._say("no summary: an answer had no text; requests are masked alone")
-        return text
+        return checked_answer(text, finish, PROMPT)
 
     def _say(self, what: str) -> None:
         if what not in self._said and len(self._said) < _MOST_SAID:

@@ -14,6 +14,7 @@ from oracle.summary import (
     alternates,
     built_in_summary,
     earlier_summaries,
+    end_of_sentence,
     leading_system_messages,
     previous_summary,
     user_messages,
@@ -70,9 +71,10 @@ def standing(fold: Fold, plan: Plan, given: Given) -> Plan | SummaryRequest:
         if policy.ask_summary and given is None:
             return SummaryRequest(dropped, previous, built_in)
         given = built_in, None
-    text = with_first_line(given[0])[: summary.share if facts.costs is None else None]
+    text = with_first_line(given[0])
+    text = text[: end_of_sentence(text, summary.share)] if facts.costs is None else text
     while (cost := facts.text_cost(text)) > summary.share and text:
-        text = text[: shorter(len(text), summary.share, cost)]
+        text = text[: end_of_sentence(text, shorter(len(text), summary.share, cost))]
     made = Summary(
         text=text,
         cost=cost,
