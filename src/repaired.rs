@@ -22,6 +22,8 @@ pub(crate) enum Added {
     Json(Vec<u8>),
     /// This block of that message.
     Block(usize, usize),
+    /// This message.
+    Message(usize),
 }
 
 /// The id of a call, for a result without it.
@@ -110,6 +112,9 @@ pub(crate) fn steps<E>(outline: &Outline, answer: impl Fn(usize) -> Result<Vec<u
             Repair::MoveBlock(message, block, (from, place)) => {
                 RepairStep { message, block: in_blocks(message, block), added: Some(Added::Block(from, place)) }
             }
+            Repair::MoveMessage(message, from) => {
+                RepairStep { message, block: None, added: Some(Added::Message(from)) }
+            }
             Repair::AddBlock(message, block, call) => {
                 let added = Some(Added::Json(answer(call)?));
                 RepairStep { message, block: in_blocks(message, block), added }
@@ -166,6 +171,7 @@ fn with_bytes<'a>(
     let bytes = |step: &'a RepairStep| {
         let added = match step.added.as_ref()? {
             Added::Json(answer) => &answer[..],
+            Added::Message(message) => outline.spans[*message].of(data),
             Added::Block(message, block) => {
                 if read.0 != *message {
                     let field = step.block.map_or("", |(field, _)| field);

@@ -14,6 +14,8 @@ pub enum Repair {
     DropBlock(usize, usize),
     /// Put a block, by its message and place, in a message, before this block. Another step drops it where it was.
     MoveBlock(usize, usize, (usize, usize)),
+    /// Put a message before this one. Other steps drop both.
+    MoveMessage(usize, usize),
     /// Answer a call in a message, before this block.
     AddBlock(usize, usize, usize),
     /// Answer calls in a new message before this one; only shapes with blocks have several in one.
@@ -23,7 +25,7 @@ pub enum Repair {
 impl Repair {
     fn place(&self) -> (usize, usize, usize) {
         match self {
-            Repair::AddMessage(before, _) => (*before, 0, 0),
+            Repair::AddMessage(before, _) | Repair::MoveMessage(before, _) => (*before, 0, 0),
             Repair::DropMessage(message) => (*message, 1, 0),
             Repair::MoveBlock(message, block, _) | Repair::AddBlock(message, block, _) => (*message, 1 + block, 0),
             Repair::DropBlock(message, block) => (*message, 1 + block, 1),
@@ -38,6 +40,9 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let mut gone = Gone::of(outline, &pairs);
     let mut steps = vec![];
     gone.move_results(outline, &pairs, &turns, &mut steps);
+    for (message, from) in &gone.instead {
+        steps.extend([Repair::MoveMessage(*message, *from), Repair::DropMessage(*message)]);
+    }
     for message in 0..outline.messages.len() {
         if gone.is_whole(outline, message) {
             steps.push(Repair::DropMessage(message));
@@ -117,6 +122,10 @@ struct Gone {
     results: Vec<bool>,
     /// By message, the places of these, and of those that only move, ascending.
     blocks: Vec<Vec<usize>>,
+    /// Of results whose call has later ones the last of these, which takes their place.
+    last: HashMap<usize, usize>,
+    /// The messages that are such a result, and those that take their place.
+    instead: Vec<(usize, usize)>,
 }
 
 impl Gone {
@@ -135,7 +144,22 @@ impl Gone {
             reasoning: reasoning_alone(outline),
             results: vec![false; outline.results.len()],
             blocks: vec![vec![]; outline.messages.len()],
+            last: HashMap::new(),
+            instead: vec![],
         };
+        let shape = |result: usize| outline.messages[outline.results[result].message as usize].shape;
+        for result in 0..outline.results.len() {
+            let first = pairs.call_of(result).and_then(|call| pairs.results_of(call).next()).unwrap_or(result);
+            if first == result || shape(first) != shape(result) {
+                continue;
+            }
+            gone.last.insert(first, result);
+        }
+        if !gone.last.is_empty() {
+            let whole = (0..outline.results.len()).filter(|first| !shape(*first).has_blocks());
+            let message_of = |result: usize| outline.results[result].message as usize;
+            gone.instead = whole.filter_map(|one| Some((message_of(one), message_of(*gone.last.get(&one)?)))).collect();
+        }
         gone.reasoning.reverse();
         for result in (0..outline.results.len()).filter(|result| goes(*result)) {
             gone.results[result] = true;
@@ -170,10 +194,14 @@ impl Gone {
             for result in outline.results_of(message).filter(|_| outline.calls_of(message).is_empty()) {
                 let block = outline.results[result].block as usize;
                 let target = split.get(&result).copied().unwrap_or(message);
-                if self.results[result] || (target == message && !(wants_first && block >= leading)) {
+                let moves = target != message || (wants_first && block >= leading);
+                let last = self.last.get(&result).map(|last| &outline.results[*last]);
+                let from = last.map_or((message, block), |last| (last.message as usize, last.block as usize));
+                if self.results[result] || !outline.messages[message].shape.has_blocks() || !(moves || last.is_some()) {
                     continue;
                 }
-                steps.push(Repair::MoveBlock(target, place_of_answers(outline, target), (message, block)));
+                let place = if moves { place_of_answers(outline, target) } else { block };
+                steps.push(Repair::MoveBlock(target, place, from));
                 self.results[result] = target != message;
                 self.blocks[message].push(block);
             }

@@ -250,6 +250,7 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
                 None => (vec![], None),
                 Some(Added::Json(answer)) => (answer, None),
                 Some(Added::Block(message, block)) => (vec![], Some((message, block))),
+                Some(Added::Message(message)) => (vec![], Some((message, 0))),
             };
             list.append(named!(
                 "recede.reduction._exchange.Repair",

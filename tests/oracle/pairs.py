@@ -287,7 +287,9 @@ class _Step(NamedTuple):
         shape: Any = outline.messages[self.calls[0][0] if self.calls else self.message].shape
         calls = [(messages[message], block) for message, block in self.calls]
         answer = b""
-        if self.kind == "add_block" and self.source is None:
+        if self.source is not None:
+            pass  # it is in the history
+        elif self.kind == "add_block":
             answer = json.dumps(shape.answer_block(*calls[0])).encode()
         elif self.kind == "add_message":
             answer = json.dumps(shape.answer(calls)).encode()
@@ -299,13 +301,15 @@ class _Step(NamedTuple):
 def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     """The repairs, by place in the input.
 
-    Orphan and further results, and reasoning that is alone, are dropped; with them a message that holds nothing else.
+    Orphan results, and reasoning that is alone, are dropped; with them a message that holds nothing else. Of several
+    results of a call the last one takes the place of the first.
     Results move before other blocks, and to the first message of their turn. A result is added there, or in a new one.
     """
     turns = Turns(outline)
     pairs = Pairs(outline, turns)
     found: list[_Step] = []
     alone = _alone(outline)
+    lasts = _lasts(outline, pairs)
     gone = {result.index for result in outline.results if _goes(result, pairs)}
     moved: set[int] = set()
     refused = {
@@ -329,10 +333,19 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     split = _split(outline, pairs, turns, plain_before, gone)
     for message in outline.messages:
         for result in message.results if not message.calls else ():
+            if result.index in gone:
+                continue
+            last = lasts.get(result.index, result)
+            if not result.shape.results_are_blocks:
+                if last is not result:
+                    found.append(_Step("add_message", message.index, None, [], (last.message, 0)))
+                    found.append(_Step("drop_message", message.index, None, []))
+                continue
             target = outline.messages[split.get(result.index, message.index)]
-            if result.index not in gone and (target is not message or _is_led(result, message)):
-                here = result.message, result.block
-                found.append(_Step("add_block", target.index, _place_of_answers(target), [], here))
+            moves = target is not message or _is_led(result, message)
+            if moves or last is not result:
+                place = _place_of_answers(target) if moves else result.block
+                found.append(_Step("add_block", target.index, place, [], (last.message, last.block)))
                 moved.add(result.index)
                 if target is not message:
                     gone.add(result.index)
@@ -380,6 +393,17 @@ def _id_repair(messages: list[Any], pairs: Pairs, result: Result) -> Repair:
     path = shape.path_of_id(messages[result.message])
     answer = json.dumps(call.id, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return Repair("set_id", result.message, block, field, answer, path=path)
+
+
+def _lasts(outline: Outline, pairs: Pairs) -> dict[int, Result]:
+    """Of the first results of calls that have later ones of their shape, the last one."""
+    lasts: dict[int, Result] = {}
+    for result in outline.results:
+        call = pairs.call_of[result.index]
+        first = result if call is None else pairs.first_result[call.index]
+        if first is not result and type(first.shape) is type(result.shape):
+            lasts[first.index] = result
+    return lasts
 
 
 def _goes(result: Result, pairs: Pairs) -> bool:

@@ -202,11 +202,20 @@ def test_untouched_messages_and_fields_are_the_callers_own() -> None:
     assert view[2]["cache"] is extra["cache"]
 
 
-def test_further_results_are_left_out() -> None:
-    history = [function_call("1"), function_call_output("1", "a"), function_call_output("1", "b"), user("on")]
-    assert repaired(history) == [*history[:2], history[3]]
-    history = [tool_use("1"), user([tool_result("1", "a"), tool_result("1", "b")]), user("on")]
-    assert repaired(history) == [history[0], user([history[1]["content"][0]]), history[2]]
+def test_the_last_result_of_a_call_takes_the_place_of_the_first() -> None:
+    pending, approved = function_call_output("1", "pending"), function_call_output("1", "approved")
+    history = [function_call("1"), pending, user("Is it?"), function_call_output("1", "asked"), user("on"), approved]
+    assert repaired(history) == [history[0], approved, user("Is it?"), user("on")]
+    text = {"type": "text", "text": "note"}
+    history = [
+        tool_use("1", "2"),
+        user([tool_result("2", "x"), text, tool_result("1", "pending")]),
+        assistant("I wait."),
+        user([tool_result("1", "approved"), text]),
+    ]
+    view = repaired(history)
+    assert view[1]["content"] == [tool_result("2", "x"), tool_result("1", "approved"), text]
+    assert view[2:] == [assistant("I wait."), user([text])] and findings(view) == []
 
 
 def test_results_go_before_other_blocks() -> None:

@@ -30,7 +30,7 @@ class Repair(NamedTuple):
     block: int | None  # that is dropped, or before which one is added; None for whole messages
     field: str | None  # that has the blocks; None for whole messages
     answer: bytes  # the JSON of the block, message or id that is added, or nothing
-    source: tuple[int, int] | None = None  # the message and place of a block that is added here, and dropped there
+    source: tuple[int, int] | None = None  # the message, or the block in it, that is added here, and dropped there
     path: Sequence[str] = ()  # from the message or block to its id
 
 

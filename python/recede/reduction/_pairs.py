@@ -45,7 +45,8 @@ def repair_pairs(messages: _History) -> _History:
     """Repair orphans, and most of what providers refuse.
 
     Calls without result are answered by ``[no result recorded]``, in their shape and at the place that providers
-    require. Results without call, further results of a call, and reasoning without the item after it are dropped.
+    require. Results without call and reasoning without the item after it are dropped; of several results of a call the
+    last one takes the place of the first.
     Results without an id get that of their call, which their place and name tell. Results go before the other blocks of
     their message, and where providers demand it into one message.
 
@@ -99,7 +100,8 @@ def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
         if repair.kind == "drop_message":
             dropped.add(repair.message)
         elif repair.kind == "add_message":
-            new.setdefault(repair.message, []).append(loads(repair.answer))
+            added = loads(repair.answer) if repair.source is None else messages[repair.source[0]]
+            new.setdefault(repair.message, []).append(added)
         else:
             blocks.setdefault(repair.message, []).append(repair)
     changed = [_with_blocks(messages, at, blocks[at]) if at in blocks else one for at, one in enumerate(messages)]
