@@ -5,8 +5,8 @@ mod texts;
 mod write;
 
 use crate::clip::Clip;
+pub use crate::shape::{Besides, ItemType, NameUse, Role, Shape, ToolKind};
 use crate::shape::{Frame, MessageFacts};
-pub use crate::shape::{ItemType, NameUse, Role, Shape, ToolKind};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -58,15 +58,17 @@ pub struct Message {
     pub is_signed: bool,
     /// The type of an item of `OpenAI`'s Responses; or that a block is a compaction.
     pub item: ItemType,
+    /// What it has besides calls, results, and the agent's text and reasoning.
+    pub besides: Besides,
 }
 
 impl Message {
     /// Takes over the facts that its shape has read.
     #[inline]
     pub(crate) fn take(&mut self, facts: &MessageFacts) {
-        let MessageFacts { role, shape, blocks, is_agent_made, item } = *facts;
+        let MessageFacts { role, shape, blocks, is_agent_made, item, besides } = *facts;
         (self.role, self.shape, self.blocks) = (role, shape, blocks);
-        (self.is_agent_made, self.item) = (is_agent_made, item);
+        (self.is_agent_made, self.item, self.besides) = (is_agent_made, item, besides);
     }
 
     /// Whether its signed reasoning can be left out; that of an item of Responses stays, and the provider drops it.
@@ -310,16 +312,25 @@ impl Outline {
     pub(crate) fn is_said_by_user(&self, message: usize) -> bool {
         let Message { role, is_agent_made, .. } = self.messages[message];
         let has_pairs = !self.calls_of(message).is_empty() || self.holds_results(message);
-        role == Role::User && !is_agent_made && !has_pairs && !self.is_never_hidden(message)
+        role == Role::User && !is_agent_made && !has_pairs && !self.is_of_no_shape(message)
     }
 
-    /// Whether a message is never hidden: it defines tools that may be called later, or it is of no known shape, since no rule knows its
-    /// type, and it has no content, or no role that one knows.
+    /// Whether a message is never hidden: it loads tools that may be called later, has a part of an unknown type, or is of no known
+    /// shape.
     pub(crate) fn is_never_hidden(&self, message: usize) -> bool {
+        self.messages[message].besides == Besides::Lasting || self.is_of_no_shape(message)
+    }
+
+    /// Whether no rule knows the type of a message, and it has no content, or no role that one knows.
+    fn is_of_no_shape(&self, message: usize) -> bool {
         let Message { role, shape, item, .. } = self.messages[message];
-        let is_plain = shape.is_plain();
-        item == ItemType::ToolDefinitions
-            || is_plain && (item == ItemType::Unknown || (item == ItemType::Other && role == Role::Other))
+        shape.is_plain() && (item == ItemType::Unknown || (item == ItemType::Other && role == Role::Other))
+    }
+
+    /// Whether a message has words or a picture of the user beside results.
+    pub(crate) fn has_words_beside(&self, message: usize) -> bool {
+        let Message { role, besides, .. } = self.messages[message];
+        role == Role::User && besides == Besides::Something && self.holds_results(message)
     }
 
     /// Whether its provider refuses messages of one role in a row: the first message whose shape names one decides.

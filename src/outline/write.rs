@@ -2,7 +2,7 @@
 
 use super::{Call, Half, Message, Name, Outline, Role, Span, TextSpan, ToolResult};
 use crate::shape::Frame;
-use crate::shape::{self, ItemType, Key, RawCall, RawResult, Sink, Value};
+use crate::shape::{self, Besides, ItemType, Key, RawCall, RawResult, Sink, Value};
 use crate::text::{count_chars, weight};
 
 /// Characters that a call counts besides its name and arguments.
@@ -51,6 +51,8 @@ struct MessageWriter<'a, T> {
     /// What can be read of it weighs so much, or has so many characters; the rest counts so many quarter tokens.
     reasoning: (usize, usize),
     has_thinking: bool,
+    besides: Besides,
+    is_in_observation: bool,
     /// Characters, weight and images before the current observation.
     before: (usize, usize, u32),
 }
@@ -81,14 +83,17 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
         images: 0,
         reasoning: (0, 0),
         has_thinking: false,
+        besides: Besides::Nothing,
+        is_in_observation: false,
         before: (0, 0, 0),
     };
     let facts = shape::read::<V, _>(object, &mut writer)?;
-    let MessageWriter { outline, chars, weight, opaque, images, reasoning, has_thinking, .. } = writer;
+    let MessageWriter { outline, chars, weight, opaque, images, reasoning, has_thinking, besides, .. } = writer;
     let message = &mut outline.messages[index];
     (message.chars, message.weight, message.images) = (chars, weight + opaque_weight(opaque), images);
     (message.reasoning, message.sealed) = reasoning;
     message.take(&facts);
+    message.besides = besides;
     let is_step = matches!(facts.item, ItemType::Step(_)); // of Interactions, which stay as they came
     let is_thought = has_thinking && facts.role == Role::Assistant && !is_step;
     message.is_signed = is_thought || facts.item == ItemType::Reasoning;
@@ -139,6 +144,13 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
         }
     }
 
+    #[inline]
+    fn besides(&mut self, what: Besides) {
+        if !self.is_in_observation {
+            self.besides = self.besides.max(what);
+        }
+    }
+
     fn signed(&mut self) {
         self.has_thinking = true;
     }
@@ -178,12 +190,14 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
     #[inline]
     fn begin_observation(&mut self) {
         self.texts.begin_observation(self.outline);
+        self.is_in_observation = true;
         self.before = (self.chars, self.weight, self.images);
     }
 
     #[inline]
     fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop> {
         self.chars += result.chars;
+        self.is_in_observation = false;
         if result.chars > 0 && self.texts.weighs() {
             let whole = result.value.filter(|_| result.frame == Frame::Output);
             self.weight += whole.map_or_else(|| opaque_weight(result.chars), |value| self.texts.json_weight(value));

@@ -252,7 +252,8 @@ impl<'a> Filling<'a> {
         if room.words <= 0 {
             return;
         }
-        let is_word = |message: &usize| self.landmarks.is_said(*message) || self.has_exempt(*message);
+        let has_words = |message| self.has_exempt(message) || self.context.outline.has_words_beside(message);
+        let is_word = |message: &usize| self.landmarks.is_said(*message) || has_words(*message);
         let words = self.shown().filter(|message| is_word(message) && self.is_in_unit(*message));
         let words = words.filter(|message| *message >= self.landmarks.compacted());
         let text = |message: usize| self.landmarks.is_said(message).then(|| text_of(self.context, message));

@@ -140,39 +140,13 @@ impl Hidden {
         share_of(self.summary.filter(|summary| summary.place < message || message == end))
     }
 
-    /// Whether some of a new message's results and halves are those of hidden calls, and whether all of it is.
-    fn has_calls_of(&self, context: PlanContext, message: usize) -> (bool, bool) {
+    /// Whether a new message has results or halves of hidden calls: it is shown, as no request has shown it, and must not be torn from
+    /// these.
+    pub(super) fn is_torn_by(&self, context: PlanContext, message: usize) -> bool {
         let PlanContext { outline, pairs, .. } = context;
-        let (mut some, mut all) = (false, !outline.messages[message].is_agent_made);
-        for result in outline.results_of(message) {
-            let call = pairs.call_of(result).map(|call| outline.calls[call].message as usize);
-            let is_hidden = call.is_some_and(|call| self.has(call));
-            some |= is_hidden;
-            all &= is_hidden;
-        }
-        for other in pairs.links.before(message) {
-            some |= self.has(other);
-            all &= self.has(other);
-        }
-        (some, some && all)
-    }
-
-    /// Whether a new message would be torn: some of its results belong to hidden calls, and not all, or one that stays.
-    pub(super) fn is_torn_by(&self, context: PlanContext, message: usize, stays: impl Fn(usize) -> bool) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        let (some, all) = self.has_calls_of(context, message);
-        some && (!all || context.outline.results_of(message).any(stays))
-    }
-
-    /// Hides a new message if all of its results belong to hidden calls: they are part of the next summary.
-    pub(super) fn takes(&mut self, context: PlanContext, message: usize) -> bool {
-        let takes = !self.is_empty() && self.has_calls_of(context, message).1;
-        if takes {
-            self.hide(&[message as u32], message + 1);
-        }
-        takes
+        let calls = outline.results_of(message).filter_map(|result| pairs.call_of(result));
+        let mut others = calls.map(|call| outline.calls[call].message as usize).chain(pairs.links.before(message));
+        !self.is_empty() && others.any(|other| self.has(other))
     }
 
     /// Hides these of the messages before `end`.

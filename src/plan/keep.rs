@@ -31,7 +31,8 @@ impl Landmarks {
         }
         if is_fixed(outline, message) {
             self.systems.push(message as u32);
-        } else if outline.is_said_by_user(message) {
+        }
+        if outline.is_said_by_user(message) {
             self.tasks.push(message as u32);
         }
     }

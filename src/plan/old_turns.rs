@@ -57,7 +57,7 @@ impl State {
 
     /// A summary of this many turns or fewer, as they are tied; None if it would reach no new turn.
     fn draft(&self, context: PlanContext, end: usize, wanted: usize) -> Option<Draft> {
-        let PlanContext { outline, turns, .. } = context;
+        let turns = context.turns;
         let rules = context.policy.terms.summaries?;
         let mut reaches = wanted;
         let window = &self.results.window;
@@ -77,7 +77,7 @@ impl State {
         let (view, raw) = (|message| self.view_chars_before(message), |message| self.raw_before(message));
         let in_windows = self.turns_in_windows(context);
         let is_whole = self.gone.hidden.shown_before(to) - self.gone.hidden.shown_before(from) == to - from;
-        let is_even = is_whole && self.gone.old_turns.are_even(outline, first);
+        let is_even = is_whole && self.gone.old_turns.are_even(first);
         let draft = if is_even && in_windows.range(first + 1..=reaches).next().is_none() {
             let stays = |to| sum(&|message| self.gone.old_turns.stays_before(message), to);
             let sent = to.min(self.rule.before.max(from));
@@ -109,7 +109,7 @@ impl State {
     /// The messages that a summary hides which reaches this many turns.
     fn hidden_by(&self, context: PlanContext, reaches: usize, in_windows: &BTreeSet<usize>) -> Vec<u32> {
         let (old_turns, first) = (&self.gone.old_turns, self.gone.old_turns.reached);
-        let hideable = old_turns.hideable(context.outline, &self.gone.hidden, (first, reaches), in_windows);
+        let hideable = old_turns.hideable(&self.gone.hidden, (first, reaches), in_windows);
         let starts = &context.turns.starts;
         let is_hidden = |message: &usize| {
             let TurnSpan { first: from, last } = old_turns.spans[*message];
@@ -183,7 +183,7 @@ impl State {
         let starts = &context.turns.starts;
         let is_gone = |turn: usize| {
             starts.get(turn).is_some_and(|start| self.gone.hidden.has(*start as usize))
-                || self.gone.old_turns.stays(context.outline, turn + 1)
+                || self.gone.old_turns.stays(turn + 1)
         };
         let more = (self.gone.old_turns.reached..starts.len()).take_while(|turn| is_gone(*turn)).count();
         self.gone.old_turns.reached += more;

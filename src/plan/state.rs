@@ -198,8 +198,7 @@ impl State {
 
     fn push(&mut self, context: PlanContext, message: usize) {
         let PlanContext { outline, policy, costs, .. } = context;
-        let stays = |result: usize| self.results.tools.for_good(context, result).is_some();
-        if self.gone.hidden.is_torn_by(context, message, stays) {
+        if self.gone.hidden.is_torn_by(context, message) {
             self.withdraw_summary(context);
         }
         self.push_reasoning(context, message);
@@ -217,10 +216,6 @@ impl State {
         self.sums.raw_chars.push(self.raw_before(message).saturating_add(chars));
         let reasoning = context.reasoning_of(message);
         self.sums.raw_cost = self.sums.raw_cost.saturating_add(cost).saturating_add(reasoning);
-        if self.gone.hidden.takes(context, message) {
-            self.gone.untold.push(message as u32);
-            return;
-        }
         self.sums.view_chars.push(self.sums.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
         let reasoning = if reasoning == 0 { 0 } else { self.add_reasoning(context, message) };
         self.sums.cost = self.sums.cost.saturating_add(cost).saturating_add(reasoning);

@@ -1,14 +1,15 @@
 //! The turns that a summary may hide.
 //!
-//! A turn has the messages of its run, and those with its calls or results. All others, of the user and of the system, are
-//! instructions, and stay; so do turns with a result that [stays](super::stay), with a compaction of the provider, or with what is never
-//! hidden. A summary stands for whole turns that are older than the newest ones and than the window. A message of several turns ties
-//! them: they are hidden together or not at all.
+//! Those with calls, the text and reasoning beside them, and their results alone. Anything else keeps its turn: a result that
+//! [stays](super::stay), words and pictures of the user beside one, what the provider has run, what loads tools, what is of an unknown
+//! type, a compaction. An answer without results is of no turn here, like messages of the user and of the system: these stay. A summary
+//! stands for whole turns that are older than the newest ones and than the window. A message of several turns ties them: they are hidden
+//! together or not at all.
 
 use super::context::PlanContext;
 use super::hidden::Hidden;
-use crate::outline::{ItemType, Outline};
-use std::collections::BTreeSet;
+use crate::outline::{Besides, ItemType, Outline};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The first and last turn of a message; 0 if it belongs to none.
 #[derive(Debug, Default, Clone, Copy)]
@@ -25,10 +26,12 @@ pub(super) struct OldTurns {
     ties: Vec<(usize, TurnSpan)>,
     /// The turns with what stays at every request, from 1.
     staying: BTreeSet<usize>,
-    /// The turns, from 1, right before messages of the user, ascending.
-    answered: Vec<usize>,
     /// The last turn with what stays, or a tie.
     last_odd: usize,
+    /// The turns without a result, and what the agent has said in each.
+    unanswered: BTreeMap<usize, Vec<u32>>,
+    /// The newest turn.
+    newest: usize,
     /// Prefix sums of the characters of messages of no turn, after each message.
     stays: Vec<usize>,
     /// How many of the first turns the last summary has reached.
@@ -47,61 +50,88 @@ impl OldTurns {
         stays: impl FnMut(usize) -> bool,
     ) {
         let PlanContext { outline, pairs, turns, .. } = context;
-        let own = outline.messages[message].is_agent_made || !outline.calls_of(message).is_empty();
+        let newest = turns.starts.partition_point(|start| *start as usize <= message);
         let calls = outline.results_of(message).map(|result| pairs.call_of(result));
-        let at = calls.map(|call| call.map_or(message, |call| outline.calls[call].message as usize));
+        let calls: Vec<Option<usize>> =
+            calls.map(|call| call.map(|call| outline.calls[call].message as usize)).collect();
+        for call in calls.iter().flatten() {
+            self.take_answer(outline, turns.at(*call));
+        }
+        let linked = pairs.links.before(message);
+        let mut at: Vec<usize> = calls.iter().map(|call| call.unwrap_or(message)).chain(linked).collect();
+        let is_own = outline.messages[message].is_agent_made || !outline.calls_of(message).is_empty();
+        if is_own && newest > 0 && at.is_empty() && self.waits_for_result(newest) {
+            self.unanswered.entry(newest).or_default().push(message as u32);
+        } else if is_own {
+            at.push(message);
+        }
         let mut span = TurnSpan::default();
-        let at = at.chain(pairs.links.before(message));
-        for turn in own.then_some(message).into_iter().chain(at).map(|at| turns.at(at)) {
+        for turn in at.into_iter().map(|at| turns.at(at)) {
             // A message of no turn stays, and so does one tied to it.
             span.last = if turn == 0 { usize::MAX } else { span.last.max(turn) };
             span.first = if span.first == 0 || turn == 0 { span.first.max(turn) } else { span.first.min(turn) };
         }
         let is_of_turns = span.first > 0 && span.last < usize::MAX;
-        let newest = turns.starts.partition_point(|start| *start as usize <= message);
         if span.first > 0 && span.first < span.last.max(newest) {
             self.ties.push((message, TurnSpan { last: span.last.max(newest), ..span }));
             self.last_odd = self.last_odd.max(span.last.max(newest));
         }
-        if outline.is_said_by_user(message) && newest > 0 {
-            self.answered.push(newest);
-        }
-        let is_kept = outline.messages[message].item == ItemType::Compaction || outline.is_never_hidden(message);
-        if is_of_turns && (is_kept || outline.results_of(message).any(stays)) {
-            self.staying.insert(span.first);
-            self.last_odd = self.last_odd.max(span.first);
+        if is_of_turns && (keeps_turn(outline, message) || outline.results_of(message).any(stays)) {
+            self.keep(span.first);
         }
         let stays = self.stays.last().copied().unwrap_or(0);
         self.stays.push(if is_of_turns { stays } else { stays + chars });
         self.spans.push(span);
     }
 
+    /// Whether no result of a turn has come; a new one is noted.
+    fn waits_for_result(&mut self, turn: usize) -> bool {
+        let is_new = turn > self.newest;
+        self.newest = self.newest.max(turn);
+        is_new || self.unanswered.contains_key(&turn)
+    }
+
+    /// The first result of a turn has come: what the agent has said in it belongs to it.
+    fn take_answer(&mut self, outline: &Outline, turn: usize) {
+        let Some(messages) = self.unanswered.remove(&turn) else { return };
+        for message in messages.into_iter().map(|message| message as usize) {
+            let chars = self.stays_before(message + 1) - self.stays_before(message);
+            self.stays[message..].iter_mut().for_each(|stays| *stays -= chars);
+            self.spans[message] = TurnSpan { first: turn, last: turn };
+            if keeps_turn(outline, message) {
+                self.keep(turn);
+            }
+        }
+    }
+
+    /// Notes that a turn stays.
+    fn keep(&mut self, turn: usize) {
+        self.staying.insert(turn);
+        self.last_odd = self.last_odd.max(turn);
+    }
+
     pub(crate) fn stays_before(&self, message: usize) -> usize {
         message.checked_sub(1).map_or(0, |before| self.stays[before])
     }
 
-    /// Whether no summary ever hides a turn: it has what stays; or else two messages of the user would be in a row, which the provider
-    /// refuses.
-    pub(crate) fn stays(&self, outline: &Outline, turn: usize) -> bool {
-        let is_between = || outline.alternates_roles() && self.answered.binary_search(&turn).is_ok();
-        self.staying.contains(&turn) || is_between()
+    /// Whether no summary hides a turn: it has what stays, or no result.
+    pub(crate) fn stays(&self, turn: usize) -> bool {
+        self.staying.contains(&turn) || self.unanswered.contains_key(&turn)
     }
 
-    /// Whether a summary hides all turns from this one on alike.
-    pub(crate) fn are_even(&self, outline: &Outline, first: usize) -> bool {
-        let is_last = || self.answered.last().is_none_or(|last| *last <= first);
-        self.last_odd <= first && (!outline.alternates_roles() || is_last())
+    /// Whether a summary hides all turns with results from this one on.
+    pub(crate) fn are_even(&self, first: usize) -> bool {
+        self.last_odd <= first
     }
 
     /// Which turns from this one on, up to another, a summary may hide; the others stay, or are in a window, or would be torn.
     pub(crate) fn hideable(
         &self,
-        outline: &Outline,
         hidden: &Hidden,
         (first, end): (usize, usize),
         in_windows: &BTreeSet<usize>,
     ) -> Vec<bool> {
-        let may_hide = |turn: usize| !self.stays(outline, turn) && !in_windows.contains(&turn);
+        let may_hide = |turn: usize| !self.stays(turn) && !in_windows.contains(&turn);
         let mut hideable: Vec<bool> = (first + 1..=end).map(may_hide).collect();
         let ties = self.ties.iter().filter(|(message, tie)| tie.last > first && !hidden.has(*message));
         let mut ties: Vec<TurnSpan> = ties.map(|(_, tie)| *tie).collect();
@@ -128,4 +158,10 @@ impl OldTurns {
     pub(crate) fn begin_anew(&mut self) {
         (self.reached, self.waste) = (0, 0);
     }
+}
+
+/// Whether a message has what keeps its turn.
+fn keeps_turn(outline: &Outline, message: usize) -> bool {
+    let facts = &outline.messages[message];
+    facts.besides != Besides::Nothing || facts.item == ItemType::Compaction || outline.is_never_hidden(message)
 }

@@ -3,7 +3,7 @@
 use super::convert::with_text;
 use super::values::Any;
 use crate::outline::{
-    CALL_CHARS, Call, Message, Name, NameUse, Outline, Role, Span, TextSpan, ToolResult, opaque_weight,
+    Besides, CALL_CHARS, Call, Message, Name, NameUse, Outline, Role, Span, TextSpan, ToolResult, opaque_weight,
 };
 use crate::shape::{Frame, MessageFacts, role_of};
 use pyo3::exceptions::PyTypeError;
@@ -22,6 +22,7 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
         let role = with_text(&role, role_of);
         let (first_call, first_result) = (outline.calls.len() as u32, outline.results.len() as u32);
         let (mut chars, mut images) = (count(facts, 1)?, count(facts, 4)?);
+        let has_more = images > 0 || (chars > 0 && role == Role::User);
         let (mut block, mut weighed) = (1 + images as u32, chars);
         for call in items(facts, 2)? {
             let call = tuple(&call, "CallFacts")?;
@@ -64,6 +65,7 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
             Message { chars, weight, images: images as u32, first_call, first_result, ..Message::default() };
         message.take(&MessageFacts::given(role, block));
         message.is_signed = role == Role::Assistant && flag(facts, 5, false)?;
+        message.besides = if has_more { Besides::Something } else { Besides::Nothing };
         outline.messages.push(message);
     }
     Ok(outline)

@@ -54,12 +54,13 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
                 observation(&result, PART_KEYS, &place.key(Key::Content), RESULT_DEPTH, sink)?;
             }
             kind => {
-                if matches!(kind, PartType::ServerUse | PartType::ServerResult) {
-                    let is_result = kind == PartType::ServerResult;
+                if matches!(kind, PartType::ServerUse | PartType::ServerResult | PartType::LoadedTools) {
+                    let is_result = kind != PartType::ServerUse;
                     let id = V::get(object, if is_result { Key::ToolUseId } else { Key::Id })?;
                     sink.half(id.as_ref(), block, is_result)?;
                 }
                 is_compaction |= kind == PartType::Compaction;
+                message.note_users(sink);
                 count(text_or_image::<V>(object, kind, CONTENT_DEPTH, sink)?, sink);
             }
         }

@@ -4,7 +4,7 @@ use super::parts::{count, size_of};
 use super::value::{
     Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
 };
-use super::words::Keys;
+use super::words::{Besides, Keys};
 use super::{Frame, Key, Path, RawMessage, is_thinking, reasoning};
 use crate::text::count_chars;
 
@@ -53,6 +53,7 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
             refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(Key::ToolUse)))?;
             let (id, name) = (V::get(call, Key::ToolUseIdCamel)?, V::get(call, Key::Name)?);
             if is_of_server::<V>(call)? {
+                sink.besides(Besides::Something);
                 sink.half(id.as_ref(), block, false)?;
                 count(size_of::<V>(fields, BLOCK_DEPTH)?, sink);
                 continue;
@@ -64,6 +65,7 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
             let place = place.key(Key::ToolResult);
             refuse_repeated::<V>(result, RESULT_KEYS, Some(&place))?;
             if is_of_server::<V>(result)? {
+                sink.besides(Besides::Something);
                 sink.half(V::get(result, Key::ToolUseIdCamel)?.as_ref(), block, true)?;
                 count(size_of::<V>(fields, BLOCK_DEPTH)?, sink);
                 continue;
@@ -72,6 +74,9 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
         } else {
             if is_thinking::<V>(fields)? {
                 sink.signed();
+            }
+            if V::get(fields, Key::CachePoint)?.is_none() {
+                message.note_users(sink);
             }
             count(text_or_media::<V>(fields, BLOCK_DEPTH, sink)?, sink);
         }
@@ -146,6 +151,7 @@ fn text_or_media<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sin
             if key == Key::Document && is_text::<V>(object, &media)? {
                 break;
             }
+            sink.besides(Besides::Something);
             sink.image();
             return Ok(0);
         }
@@ -156,6 +162,8 @@ fn text_or_media<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sin
     if V::get(object, Key::CachePoint)?.is_some() {
         return Ok(0);
     }
+    let is_document = V::get(object, Key::Document)?.is_some();
+    sink.besides(if is_document { Besides::Something } else { Besides::Lasting });
     size_of::<V>(object, depth)
 }
 

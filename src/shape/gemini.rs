@@ -4,12 +4,24 @@ use super::parts::size_of;
 use super::value::{
     NameUse, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content,
 };
-use super::words::Keys;
+use super::words::{Besides, Keys};
 use super::{Frame, Key, Path, RawMessage, reasoning};
 
 const CALL: &[Key] = &[Key::FunctionCall, Key::FunctionCallSnake];
 const RESULT: &[Key] = &[Key::FunctionResponse, Key::FunctionResponseSnake];
 const MEDIA: &[Key] = &[Key::InlineData, Key::InlineDataSnake, Key::FileData, Key::FileDataSnake];
+
+/// Calls of tools that the provider runs, and what they gave.
+const OF_PROVIDER: &[Key] = &[
+    Key::ToolCall,
+    Key::ToolCallSnake,
+    Key::ToolResponse,
+    Key::ToolResponseSnake,
+    Key::ExecutableCode,
+    Key::ExecutableCodeSnake,
+    Key::CodeExecutionResult,
+    Key::CodeExecutionResultSnake,
+];
 
 const PART_KEYS: Keys = Keys::of(&[
     Key::Text,
@@ -61,20 +73,31 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             let result = RawResult::of(id.as_ref(), response.as_ref(), block, false);
             read_response(&RawResult { name: name.as_ref(), name_use, ..result }, &place, sink)?;
         } else if first::<V>(fields, MEDIA)?.is_some() {
+            sink.besides(Besides::Something);
             sink.image();
         } else if V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true()) {
             reasoning::of_block::<V>(fields, sink)?;
         } else {
             match V::get(fields, Key::Text)?.as_ref().and_then(V::text) {
                 Some(text) => {
+                    message.note_users(sink);
                     sink.text(text)?;
                     reasoning::sealed::<V>(fields, sink)?;
                 }
-                None => sink.opaque(size_of::<V>(fields, PART_DEPTH)?),
+                None => other::<V>(fields, sink)?,
             }
         }
     }
     Ok(true)
+}
+
+/// Counts a part of another kind: what the provider runs, or what nobody knows.
+#[cold]
+fn other<V: Value>(part: &V::Object, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let is_of_provider = first::<V>(part, OF_PROVIDER)?.is_some();
+    sink.besides(if is_of_provider { Besides::Something } else { Besides::Lasting });
+    sink.opaque(size_of::<V>(part, PART_DEPTH)?);
+    Ok(())
 }
 
 /// The observation is the only string of the response, or the whole response.

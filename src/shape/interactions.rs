@@ -2,7 +2,7 @@
 
 use super::parts::{count, observation, size_of, text_or_image};
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, present, refuse_repeated};
-use super::words::{ItemType, Keys, PartType, RoleName, StepType, ToolKind};
+use super::words::{Besides, ItemType, Keys, PartType, RoleName, StepType, ToolKind};
 use super::{CONTENT_DEPTH, Frame, Key, PART_KEYS, Path, RawMessage, Shape, part_type};
 
 pub(super) const PATH: Path = Path { blocks: None, fields: &[&[Key::Result]] };
@@ -45,6 +45,7 @@ pub(super) fn read<V: Value>(message: &mut RawMessage<V>, sink: &mut impl Sink<V
             let is_result = step == StepType::ProviderResult;
             let id = V::get(message.object, if is_result { Key::CallId } else { Key::Id })?;
             sink.half(id.as_ref(), 0, is_result)?;
+            sink.besides(Besides::Something);
             count(size_of::<V>(message.object, 0)?, sink);
         }
     }
@@ -90,6 +91,7 @@ fn read_input<V: Value>(message: &mut RawMessage<V>, sink: &mut impl Sink<V>) ->
                 message.item = ItemType::ToolDefinitions;
             }
         } else {
+            message.note_users(sink);
             count(text_or_image::<V>(fields, kind, CONTENT_DEPTH, sink)?, sink);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::parts::{count, observation, texts};
 use super::value::{Place, RawResult, Sink, Value, word};
-use super::words::{ItemType, Keys, PairRole, RoleName, StepType};
+use super::words::{Besides, ItemType, Keys, PairRole, RoleName, StepType};
 use super::{BLOCK_KEYS, CONTENT_DEPTH, Key};
 use core::cell::Cell;
 
@@ -86,6 +86,14 @@ impl<'a, V: Value> RawMessage<'a, V> {
             images.filter(|image| image.text().is_some()).for_each(|_| sink.image());
         }
         Ok(())
+    }
+
+    /// Notes that the user has said something, beside results.
+    #[inline]
+    pub(crate) fn note_users(&self, sink: &mut impl Sink<V>) {
+        if self.role == RoleName::User {
+            sink.besides(Besides::Something);
+        }
     }
 
     /// Reads the content as text.

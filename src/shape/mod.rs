@@ -30,7 +30,7 @@ pub(crate) use signed::{NO_REASONING, SIGNED_FIELDS, is_thinking};
 pub use value::NameUse;
 pub(crate) use value::{RawCall, RawResult, Sink, Value};
 pub(crate) use words::Keys;
-pub use words::{ItemType, Role, ToolKind};
+pub use words::{Besides, ItemType, Role, ToolKind};
 
 use message::RawMessage;
 use parts::{count, member_chars, size_of};
@@ -67,6 +67,9 @@ words::keys! {
     Thinking "thinking", ReasoningText "reasoningText", RedactedContent "redactedContent", Signature "signature",
     ThoughtSignature "thoughtSignature", ThoughtSignatureSnake "thought_signature",
     EncryptedContent "encrypted_content", Summary "summary",
+    ToolCall "toolCall", ToolCallSnake "tool_call", ToolResponse "toolResponse", ToolResponseSnake "tool_response",
+    ExecutableCode "executableCode", ExecutableCodeSnake "executable_code",
+    CodeExecutionResult "codeExecutionResult", CodeExecutionResultSnake "code_execution_result",
 }
 
 impl Key {
@@ -335,13 +338,16 @@ pub(crate) struct MessageFacts {
     pub is_agent_made: bool,
     /// The type of an item of `OpenAI`'s Responses; or that a block is a compaction.
     pub item: ItemType,
+    /// What a message of a common layout has besides; of others the sink is told.
+    pub besides: Besides,
 }
 
 impl MessageFacts {
     /// The facts of a message that is no item of Responses.
     #[inline]
     fn of(role: Role, shape: Shape, blocks: u32) -> Self {
-        MessageFacts { role, shape, blocks, is_agent_made: role == Role::Assistant, item: ItemType::Other }
+        let is_agent_made = role == Role::Assistant;
+        MessageFacts { role, shape, blocks, is_agent_made, item: ItemType::Other, besides: Besides::Nothing }
     }
 
     /// The facts of a message of unknown shape, as its owner gives them.
@@ -396,6 +402,7 @@ pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Re
             message.images_beside(sink)?;
         }
     }
+    sink.besides(message.item.besides(shape));
     let facts = MessageFacts::of(message.role.role(), shape, message.blocks.get() as u32);
     Ok(MessageFacts { is_agent_made: facts.is_agent_made || message.item.is_agent_made(), item: message.item, ..facts })
 }

@@ -1,7 +1,7 @@
 //! Contents: their texts and images, and parts of unknown types, which count as JSON.
 
 use super::value::{Place, RawResult, Sink, Value, part, present, word, wrong_content};
-use super::words::{Keys, PartType};
+use super::words::{Besides, Keys, PartType};
 use super::{CONTENT_DEPTH, Frame, Key, is_thinking, part_type, reasoning};
 
 /// Levels of parts below a part, on which there may be cache marks.
@@ -46,6 +46,9 @@ pub(super) fn observation<V: Value>(
     sink.begin_observation();
     let found = texts(result.value, keys, place, depth, sink)?;
     sink.result(&RawResult { frame: found.frame, chars: found.chars, ..*result })?;
+    if found.kept > 0 {
+        sink.besides(Besides::Lasting); // the model may call the tools that they name
+    }
     count(found.kept, sink);
     Ok(())
 }
@@ -105,6 +108,9 @@ pub(super) fn text_or_image<V: Value>(
     depth: usize,
     sink: &mut impl Sink<V>,
 ) -> Result<usize, V::Stop> {
+    if kind.besides() == Besides::Something {
+        sink.besides(Besides::Something);
+    }
     match kind {
         PartType::Text => {
             if let Some(text) = V::get(object, Key::Text)?.as_ref().and_then(V::text) {
@@ -123,8 +129,14 @@ pub(super) fn text_or_image<V: Value>(
             sink.signed();
             return size_of::<V>(object, depth);
         }
-        _ if holds_base64::<V>(object)? => sink.image(),
-        _ => return size_of::<V>(object, depth),
+        _ if holds_base64::<V>(object)? => {
+            sink.besides(Besides::Something);
+            sink.image();
+        }
+        _ => {
+            sink.besides(kind.besides());
+            return size_of::<V>(object, depth);
+        }
     }
     Ok(0)
 }

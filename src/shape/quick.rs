@@ -4,7 +4,7 @@
 //! Anything else, valid or not, is read from its start by the general path. So the layouts must not accept what the general
 //! path refuses, or read it differently.
 
-use super::{MessageFacts, Role, Shape};
+use super::{Besides, MessageFacts, Role, Shape};
 use crate::text::Counted;
 
 /// Reads values of the message, and receives what is found in it, in document order.
@@ -190,7 +190,7 @@ impl<R: Recorder> Quick<'_, R> {
     #[inline]
     fn blocks<S: Style>(&mut self, mut at: usize, role: Role) -> Option<QuickMessage> {
         let data = self.data;
-        let (mut chars, mut blocks, mut shape) = (0, 0, Shape::Plain);
+        let (mut chars, mut blocks, mut shape, mut has_text) = (0, 0, Shape::Plain, false);
         loop {
             at = after(data, at, S::BLOCK)?;
             if let Some(result) = after(data, at, S::RESULT_BLOCK) {
@@ -203,6 +203,7 @@ impl<R: Recorder> Quick<'_, R> {
                 let text = self.recorder.string(text)?;
                 at = after(data, text.end, b"\"}")?;
                 chars += self.recorder.text(&text);
+                has_text = true;
             } else {
                 let id = self.id(after(data, at, S::USE_BLOCK)?)?;
                 let name = self.id(after(data, id.end, S::USE_NAME)?)?;
@@ -223,7 +224,9 @@ impl<R: Recorder> Quick<'_, R> {
             }
         }
         let end = after(data, at, b"]}")?;
-        Some(QuickMessage { facts: MessageFacts::of(role, shape, blocks), chars, end })
+        let is_beside = has_text && role == Role::User && shape == Shape::Anthropic;
+        let besides = if is_beside { Besides::Something } else { Besides::Nothing };
+        Some(QuickMessage { facts: MessageFacts { besides, ..MessageFacts::of(role, shape, blocks) }, chars, end })
     }
 
     /// A string of plain ASCII without escapes.

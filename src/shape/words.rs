@@ -1,6 +1,6 @@
 //! The vocabulary of messages: sets of keys, and the meanings of roles and types.
 
-use super::Key;
+use super::{Key, Shape};
 
 /// The meaning of a word. `==` compares machine words, where the arms of a `match` would compare byte by byte.
 macro_rules! meaning {
@@ -247,6 +247,17 @@ impl ItemType {
         matches!(self, ItemType::Call(_) | ItemType::Reasoning | ItemType::ApprovalRequest)
     }
 
+    /// What an item or a step of this type is besides: calls that the client does not answer, and what is found and permitted.
+    pub(super) fn besides(self, shape: Shape) -> Besides {
+        match self {
+            ItemType::ToolSearchOutput | ItemType::ToolDefinitions => Besides::Lasting,
+            ItemType::Call(ToolKind::Search) if shape.is_plain() => Besides::Lasting,
+            ItemType::Call(_) if shape.is_plain() => Besides::Something,
+            ItemType::ApprovalRequest | ItemType::ApprovalResponse | ItemType::Compaction => Besides::Something,
+            _ => Besides::Nothing,
+        }
+    }
+
     /// Whether this call takes an output of that type, as far as its type is known. Codex answers a local shell like a function.
     pub(crate) fn takes(self, output: ItemType) -> bool {
         use ToolKind::{Function, LocalShell, Other, Search};
@@ -286,6 +297,23 @@ pub(crate) enum PartType {
     FunctionResult,
     /// `function`: a tool in such a result, which the model may then call.
     Function,
+    /// `tool_search_tool_result`: tools that a search of the provider has found, which the model may then call.
+    LoadedTools,
+    /// Text, reasoning or a call of the agent, in another form.
+    OfAgent,
+    /// Of another known type.
+    Known,
+}
+
+/// What a message has besides calls, results, and the text and reasoning of the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Besides {
+    #[default]
+    Nothing,
+    /// Words or a picture of the user beside results; in an answer a picture, or what the provider has run.
+    Something,
+    /// What loads tools, and what is of an unknown type.
+    Lasting,
 }
 
 impl PartType {
@@ -311,6 +339,9 @@ impl PartType {
     #[cold]
     fn of_server(name: &[u8]) -> PartType {
         match name {
+            b"tool_search_tool_result" => PartType::LoadedTools,
+            b"refusal" | b"reasoning" | b"function_call" | b"tool_call" | b"tool-call" => PartType::OfAgent,
+            b"fallback" | b"search_result" | b"container_upload" => PartType::Known,
             _ if name.ends_with(b"_tool_use") => PartType::ServerUse,
             _ if name.ends_with(b"_tool_result") => PartType::ServerResult,
             _ => PartType::Other,
@@ -319,7 +350,17 @@ impl PartType {
 
     /// Whether a message with such a part is one of Anthropic.
     pub(crate) fn is_of_anthropic(self) -> bool {
-        use PartType::{Compaction, ServerResult, ServerUse, ToolResult, ToolUse};
-        matches!(self, ToolUse | ToolResult | ServerUse | ServerResult | Compaction)
+        use PartType::{Compaction, LoadedTools, ServerResult, ServerUse, ToolResult, ToolUse};
+        matches!(self, ToolUse | ToolResult | ServerUse | ServerResult | LoadedTools | Compaction)
+    }
+
+    /// What a message of the agent with such a part has besides.
+    pub(crate) fn besides(self) -> Besides {
+        use PartType::{Function, LoadedTools, OfAgent, Other, Text, Thinking, ToolReference, ToolResult, ToolUse};
+        match self {
+            Text | Thinking | ToolUse | ToolResult | OfAgent => Besides::Nothing,
+            ToolReference | Function | LoadedTools | Other => Besides::Lasting,
+            _ => Besides::Something,
+        }
     }
 }

@@ -95,7 +95,8 @@ class Message:
     has_compaction: bool = False  # as a block
     is_signed: bool = False  # made by the agent, with reasoning that a provider may verify
     is_opaque: bool = False  # it has no content, and is counted as JSON
-    defines_tools: bool = False  # which the model may call later
+    has_more: bool = False  # than calls, results, and the agent's text and reasoning
+    is_lasting: bool = False  # it loads tools, or has a part of an unknown type
     blocks: int = 0  # of a content that is a list
     reasoning: list[str] = field(default_factory=list)  # what can be read of it
     sealed_chars: int = 0  # of reasoning that only the provider reads
@@ -132,8 +133,18 @@ class Message:
 
     @property
     def is_never_hidden(self) -> bool:
-        """Whether it defines tools that may be called later, or is of no known shape."""
-        return self.defines_tools or self.is_unknown
+        """Whether it loads tools, has a part of an unknown type, or is of no known shape."""
+        return self.is_lasting or self.is_unknown
+
+    @property
+    def keeps_turn(self) -> bool:
+        """Whether no summary that pays hides its turn."""
+        return self.has_more or self.is_compaction or self.is_never_hidden
+
+    @property
+    def has_words_beside(self) -> bool:
+        """Whether it has words or a picture of the user beside results."""
+        return self.role == "user" and self.has_more and not self.is_lasting and bool(self.results)
 
     @property
     def is_said(self) -> bool:

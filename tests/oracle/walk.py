@@ -7,13 +7,16 @@ from typing import Any, NoReturn
 
 from oracle.outline import Call, Half, Message, Outline, Result
 from oracle.reading import JsonObject
-from oracle.reasoning import is_signed
+from oracle.reasoning import is_signed, is_thinking
 from oracle.shape import MESSAGE_KEYS, shape_of
 from oracle.shape.reasoning import read_block, read_reasoning
 from oracle.shape.words import (
     BLOCK_KEYS,
     IMAGE_TYPES,
+    KNOWN_TYPES,
+    LOADED_TOOLS,
     MARKS,
+    OF_AGENT_TYPES,
     REFERENCE,
     TEXT_TYPES,
     THINKING_TYPES,
@@ -61,6 +64,7 @@ def walk(messages: Any) -> Outline:
         else:
             shape.read(into, source)
         into.images_beside(source)
+        into.item(source)
     return outline
 
 
@@ -91,6 +95,14 @@ class MessageWalk:
         is_chat = shape is None or shape.name == "openai"
         if is_chat and not is_of_model and "content" in source and not is_repeated(source, "images"):
             self.message.own.images += sum(isinstance(image, str) for image in items(source.get("images")))
+
+    def item(self, source: dict[str, Any]) -> None:
+        """Note an item that is a call which the client does not answer, or what was found or permitted."""
+        kind, is_plain = self.message.type or "", self.message.shape is None
+        is_call = is_plain and kind.endswith("_call")
+        is_approval = kind in ("mcp_approval_request", "mcp_approval_response")
+        self.message.has_more |= is_call or is_approval or self.message.is_compaction
+        self.message.is_lasting |= kind == "tool_search_output" or (is_call and kind == "tool_search_call")
 
     def old_call(self, source: dict[str, Any]) -> None:
         """Count a call as chat once had it, which has no id."""
@@ -156,6 +168,9 @@ class MessageWalk:
             for _, _, part in self.parts(member, path, watched):
                 is_kept = is_observation and block_type(part) == REFERENCE
                 text.has_references |= is_kept
+                if not is_observation:
+                    self.beside(part)
+                self.message.is_lasting |= is_kept and not holds_base64(part)
                 self.part(part, self.message.own if is_kept else text, depth)
             if text.json_chars and is_observation:
                 self.forget(text)
@@ -165,6 +180,16 @@ class MessageWalk:
         elif member.value is not None:
             self.fault("content", member, path)
         return text
+
+    def beside(self, part: dict[str, Any], is_of_user: bool = False) -> None:
+        """Note a part of a message that is neither a call nor a result, nor text or reasoning of the agent."""
+        kind = block_type(part) or ""
+        is_server = kind.endswith(("_tool_use", "_tool_result")) and kind != LOADED_TOOLS
+        is_image = kind not in TEXT_TYPES | THINKING_TYPES and holds_base64(part)
+        is_known = is_server or kind in KNOWN_TYPES or is_image
+        is_of_agent = kind in OF_AGENT_TYPES or is_thinking(part)
+        self.message.has_more |= is_of_user or is_known
+        self.message.is_lasting |= not (is_known or is_of_agent)
 
     def part(self, part: dict[str, Any], into: Text, depth: int = _CONTENT_DEPTH) -> None:
         """Read a part; one of an unknown type counts as JSON."""

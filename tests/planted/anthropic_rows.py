@@ -65,7 +65,8 @@ def thinking_turn(number: int) -> Step:
 def _parallel(number: int) -> Step:
     uses = use(number, "a", "b", "c")
     first, second, third = results(uses, log(number))
-    given = [third, {**first, "is_error": True}, {**second, "content": [said(log(number))]}, said("Go on.")]
+    given = [third, {**first, "is_error": True}, {**second, "content": [said(log(number))]}]
+    given += [said("Go on.")] if number % 10 == 9 else []  # which keeps its turn
     return Step([{"role": "assistant", "content": uses}], [{"role": "user", "content": given}])
 
 
@@ -162,6 +163,11 @@ def _cited(number: int) -> Step:
     return Step([{"role": "assistant", "content": uses}], [{"role": "user", "content": results(uses, [page])}])
 
 
+def _words(number: int) -> Step:
+    """What the user said while the tool ran."""
+    return turn(number, beside=[said(f"{LATER}{number}")])
+
+
 def _marked(number: int) -> Step:
     if number not in (3, 20):
         return turn(number)
@@ -203,6 +209,7 @@ ROWS: dict[str, Row] = {
     "marks": Row("anthropic.at_most_four_marks", "anthropic", _marked, body=MARKED),
     "automatic caching": Row("anthropic.at_most_four_marks", "anthropic", turn, body=AUTOMATIC),
     "marks of an hour": Row("anthropic.longer_lifetimes_come_first", "anthropic", turn, body=HOUR),
+    "words beside results": Row("anthropic.results_lead_the_next_message", "anthropic", every(25, _words)),
     "interleaved thinking": Row("anthropic.signatures_are_ours", "anthropic", _interleaved),
     "thinking of old models": Row(
         "anthropic.signatures_are_ours", "anthropic", thinking_turn, body={"model": "claude-opus-4-8"}

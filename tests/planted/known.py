@@ -15,16 +15,6 @@ HIDES = (*SUMMARY, *LIMIT)
 KNOWN: dict[str, dict[str, Ways]] = {
     "Summaries that can be trusted": {
         "system messages": SUMMARY,
-        "MCP servers": HIDES,
-        "tools that a result loads": HIDES,
-        "tools that a search loads": HIDES,
-        "blocks of later days": HIDES,
-        "Responses: searched tools": HIDES,
-        "Responses: items of later days": LIMIT,
-        "chat: parts of later days": LIMIT,
-        "Gemini: parts of later days": HIDES,
-        "Converse: blocks of later days": HIDES,
-        "Interactions: steps of later days": (*LIMIT, "RequestMasker summarizer", "proxy summarizer"),
         "Qwen": HIDES,
         "Gemma": HIDES,
         "Ministral": SUMMARY,

@@ -69,8 +69,9 @@ def _of_every_kind(number: int) -> Step:
     ]
     kind = f"{asked['type']}_output"
     given = {"type": kind, "call_id": call_id, **given, **({"status": "completed"} if "patch" in kind else {})}
-    made = [reasoning(number), alone[number % 3 if number < 3 else number % 2], {**asked, "call_id": call_id}]
-    return Step(made, [given])
+    # What the provider has run keeps its turn.
+    run = [alone[number % 3 if number < 3 else number // 3 % 2]] if number < 3 or number % 3 == 0 else []
+    return Step([reasoning(number), *run, {**asked, "call_id": call_id}], [given])
 
 
 def _phase(number: int) -> Step:

@@ -30,6 +30,10 @@ def _gemini_parallel(number: int) -> Step:
     return _gemini(number, names=("read", "list", "find") if number % 3 == 0 else ("read",))
 
 
+def _gemini_words(number: int) -> Step:
+    return _gemini(number, beside=[{"text": f"{LATER}{number}"}])
+
+
 def _gemini_picture(number: int) -> Step:
     return _gemini(number, parts=[{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}])
 
@@ -103,6 +107,7 @@ def _spoken(number: int) -> Step:
 ROWS: dict[str, Row] = {
     "Gemini: signatures": Row("gemini.first_calls_of_the_open_turn_are_signed", "gemini", gemini_turn),
     "Gemini: parallel calls": Row("gemini.responses_follow_their_calls", "gemini", _gemini_parallel),
+    "Gemini: words beside results": Row("gemini.known_fields", "gemini", every(25, _gemini_words, gemini_turn)),
     "Gemini: pictures": Row("gemini.known_fields", "gemini", every(4, _gemini_picture, gemini_turn)),
     "Gemini: its own tools": Row(
         "gemini.tools_of_the_provider_stay_in_pairs", "gemini", every(5, _gemini_tools, gemini_turn)

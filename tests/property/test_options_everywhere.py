@@ -228,12 +228,13 @@ def test_a_filled_text_is_a_result_like_any_other(seed: int) -> None:
     assert count_chars(both(**limit)[0]) <= 10_000
 
 
+@pytest.mark.parametrize("exempt", [{}, {"keep_errors": True}], ids=str)
 @pytest.mark.parametrize("door", ["History", "Masker", "reduce"])
-def test_an_exempt_result_of_a_hidden_call_is_shown_when_it_comes(door: str) -> None:
-    """A second result of a call that a summary stands for: the turn is shown again, as where a pair would be split."""
+def test_a_late_result_of_a_hidden_call_is_shown(door: str, exempt: dict[str, Any]) -> None:
+    """A second result of a call that a summary stands for: no request has shown it, so the turn is shown again."""
     made = steps(Random(5), results=(200, 900), words=220, exempt=0)
     late = {"role": "tool", "tool_call_id": "c1", "content": "it failed late " * 20, "status": "error"}
-    options: dict[str, Any] = {"keep": 2, "provider": "none", "summarizer": Told(), "keep_errors": True}
+    options: dict[str, Any] = {"keep": 2, "provider": "none", "summarizer": Told(), **exempt}
     for history in ([*messages_of(made, "chat")], [*messages_of(made, "chat"), late]):
         if door == "reduce":
             view = recede.reduce(history, **options).messages

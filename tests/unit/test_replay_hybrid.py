@@ -137,15 +137,16 @@ def anthropic(count: int, start: int = 0) -> list[Any]:
 LATE = [tool_use("1", "late"), answer(("1", "x" * 300))]
 
 
-def test_a_result_that_comes_after_its_turn_was_summarized_waits_for_the_next_summary() -> None:
+def test_a_late_result_of_a_summarized_turn_withdraws_the_summary() -> None:
     # The call "late" of turn 2 is answered behind turn 9 alone.
     history = [user("Go."), *anthropic(1), *LATE, *anthropic(7, 2), answer(("late", "y" * 500)), *anthropic(9, 9)]
     turns_of_it = played("summary:every=4,tail=2", history, summary_chars=50)
-    assert made(turns_of_it) == [(6, 4), (10, 8), (14, 12)]
-    four = recede.count_chars(anthropic(4))
-    assert turns_of_it[9].view_chars == 3 + 50 + recede.count_chars(anthropic(5))
-    assert turns_of_it[10].summary_input_chars == four + 500 + 50 + 1_200
-    assert turns_of_it[14].summary_input_chars == four + 50 + 1_200
+    # It is made again of the one turn before, and later of all that the result ties.
+    assert made(turns_of_it) == [(6, 4), (9, 1), (14, 12)]
+    assert turns_of_it[9].view_chars == 3 + 50 + recede.count_chars(
+        [*LATE, *anthropic(7, 2), answer(("late", "y" * 500))]
+    )
+    assert turns_of_it[14].summary_input_chars == recede.count_chars([*LATE, *anthropic(10)]) + 500 + 50 + 1_200
 
 
 def test_a_message_that_would_break_a_pair_withdraws_the_summary() -> None:
@@ -282,8 +283,10 @@ def test_arguments_of_a_wrong_type_are_named() -> None:
         recede.costs.replay(HISTORY, summary_chars=-1)
 
 
-def test_a_run_without_tools_is_a_turn() -> None:
-    history = [user("Hello."), *[message for _ in range(30) for message in (assistant("y" * 200), user("More."))]]
-    last = played("summary:every=10,tail=2", history, summary_chars=50)[-1]
-    assert last.summarized_turns == 20
-    assert last.view_chars == 6 + 50 + 29 * 5 + 9 * 200
+def test_an_answer_without_calls_stays() -> None:
+    talk = [message for _ in range(30) for message in (assistant("y" * 200), user("More."))]
+    assert made(played("summary:every=10,tail=2", [user("Hello."), *talk], summary_chars=50)) == []
+    mixed = [user("Hello."), *talk[:8], *anthropic(16), *talk[:2], *anthropic(16, 20)]
+    last = played("summary:every=10,tail=2", mixed, summary_chars=50)[-1]
+    assert last.summarized_turns == 30 - 5
+    assert last.view_chars == recede.count_chars(mixed[:-2]) + 50 - recede.count_chars(anthropic(25))

@@ -318,12 +318,11 @@ class Fold:
                     self.waiting[other] = masked
 
     def _arrive(self, message: Message) -> None:
-        """Add a message, which may belong to hidden calls, or be torn between these and others."""
+        """Add a message. What it has of hidden calls, no request has shown, so these are shown again."""
         calls = [self.facts.pairs.call_of[result.index] for result in message.results]
         hidden = [call is not None and call.message in self.hidden.messages for call in calls]
         hidden += [other in self.hidden.messages for other in self.facts.pairs.linked_before(message.index)]
-        stays = any(self.for_good[result.index] for result in message.results)
-        if any(hidden) and (message.is_agent_made or stays or not all(hidden)):
+        if any(hidden):
             for place, one in self.late_masks().items():
                 self.waiting.setdefault(place, one)
             self.hidden, self.told, self.is_rewritten, self.shared = Hidden(), [], True, 0
@@ -331,8 +330,6 @@ class Fold:
             self.reached = self.summary_waste = 0
             newest = max(self.signed, default=None)
             self.unsigned = frozenset(self.signed) if newest is not None and self.signed[newest] else self.unsigned
-        elif any(hidden):
-            self.hidden = self.hidden.and_hidden(message.index)
         if self.facts.policy.verifies_reasoning and message.is_signed:
             self.signed[message.index] = self.before
         for result in message.results:

@@ -65,9 +65,6 @@ class Hidden:
         is_before = self.summary is not None and (self.summary.place < messages or messages == end)
         return self.share if is_before else 0
 
-    def and_hidden(self, message: int) -> Hidden:
-        return replace(self, messages=self.messages | {message})
-
 
 class Hiding(NamedTuple):
     """What a request hides, and what the view costs then."""
@@ -209,7 +206,7 @@ def _keep_words(
     words = [
         message.index
         for message in facts.outline.messages[first : fold.end]
-        if (message.index in said or any(is_exempt[result.index] for result in message.results))
+        if (message.index in said or message.has_words_beside or any(is_exempt[one.index] for one in message.results))
         and message.index not in refused
     ]
     texts = {own[index] for index in words if index in kept and index in said}

@@ -1,8 +1,9 @@
 """A summary of old turns, because it pays or is due.
 
 To a turn belong the messages of its run, and those with a call made in it or a result of one; all others stay, and so
-do turns with a result that stays. A message of several turns ties them, and so does a result that comes after a later
-turn has begun: they are hidden together or not at all.
+do turns without a result, with one that stays, or with anything besides: the user's words, what loads tools. A message
+of several turns ties them, and so does a result that comes after a later turn has begun: they are hidden together or
+not at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from oracle.placeholder import Masked
 from oracle.plan.cost_bound import Bill, again, charged, stays_cached
 from oracle.plan.hide import Hiding, Standing
 from oracle.plan.stay import first_in_window, for_good, in_own_window
-from oracle.summary import alternates
 
 if TYPE_CHECKING:
     from oracle.plan.boundary import Fold
@@ -56,7 +56,8 @@ def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> P
             return 0
     first = facts.runs.starts[fold.reached]
     hideable = _hideable(fold, reaches)
-    turns = {index: _turns_of(facts, index) for index in range(first, facts.runs.starts[reaches])}
+    answered = _answered(fold)
+    turns = {index: _turns_of(facts, index, answered) for index in range(first, facts.runs.starts[reaches])}
     hidden = {index for index, found in turns.items() if found and found <= hideable} - before.messages
     model = rules[3]
     share = facts.policy.summary_max_chars if model is None else model[0]
@@ -128,23 +129,33 @@ def _pays(
     return is_within and stays_cached(policy.cache, bill.raw, view, policy.max_overcost, cached, written)
 
 
-def _turns_of(facts: Facts, index: int) -> set[int]:
-    """The turns that a message belongs to; 0 is what comes before the first."""
+def _turns_of(facts: Facts, index: int, answered: set[int]) -> set[int]:
+    """The turns that a message belongs to; 0 is what comes before the first. An answer without results is of none."""
     message = facts.outline.messages[index]
-    places = [index] if message.is_agent_made or message.calls else []
+    places = []
     for result in message.results:
         call = facts.pairs.call_of[result.index]
         places.append(index if call is None else call.message)
     places += facts.pairs.linked_before(index)
+    turn = facts.runs.begun[index]
+    if (message.is_agent_made or message.calls) and (places or turn == 0 or turn in answered):
+        places.append(index)
     return {facts.runs.begun[place] for place in places}
+
+
+def _answered(fold: Fold) -> set[int]:
+    """The turns with a result so far."""
+    facts = fold.facts
+    calls = (facts.pairs.call_of[one.index] for one in facts.outline.results if one.message < fold.end)
+    return {facts.runs.begun[call.message] for call in calls if call is not None}
 
 
 def _hideable(fold: Fold, reaches: int) -> set[int]:
     """The turns that a summary may hide."""
-    facts, ties = fold.facts, list[set[int]]()
+    facts, answered, ties = fold.facts, _answered(fold), list[set[int]]()
     shown = (one for one in facts.outline.messages[: fold.end] if one.index not in fold.hidden.messages)
     for message in shown:
-        found = _turns_of(facts, message.index)
+        found = _turns_of(facts, message.index, answered)
         turns = found - {0}
         if not turns:
             continue
@@ -158,17 +169,15 @@ def _hideable(fold: Fold, reaches: int) -> set[int]:
 
 
 def _staying(fold: Fold, stays: list[bool]) -> set[int]:
-    """The turns that stay: with a result that does, a compaction, or what is never hidden."""
-    facts = fold.facts
+    """The turns that stay: without a result, with one that stays, or with what keeps its turn."""
+    facts, answered = fold.facts, _answered(fold)
     found = [
-        _turns_of(facts, message.index)
+        _turns_of(facts, message.index, answered)
         for message in facts.outline.messages[: fold.end]
-        if message.is_compaction or message.is_never_hidden or any(stays[result.index] for result in message.results)
+        if message.keeps_turn or any(stays[result.index] for result in message.results)
     ]
-    stay = {min(turns) for turns in found if turns and 0 not in turns}
-    if alternates(facts.outline):  # or two messages of the user would be in a row
-        stay |= {facts.runs.begun[one.index] for one in facts.outline.messages[: fold.end] if one.is_said} - {0}
-    return stay
+    begun = range(1, facts.runs.begun[fold.end - 1] + 1) if fold.end else ()
+    return {min(turns) for turns in found if turns and 0 not in turns} | set(begun) - answered
 
 
 def _view_chars(fold: Fold, index: int) -> int:

@@ -37,6 +37,7 @@ class Anthropic(BlockShape):
                     is_result = (kind or "").endswith("_result")
                     walk.half(block.get("tool_use_id" if is_result else "id"), place, is_result)
                 walk.message.has_compaction |= kind == "compaction"
+                walk.beside(block, is_of_user=message.get("role") == "user")
                 walk.part(block, walk.message.own)
 
     def mask_block(self, block: Changed, text: Any) -> None:

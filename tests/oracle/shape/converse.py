@@ -47,6 +47,7 @@ class Converse(BlockShape):
                 keys = _CALL_KEYS if server is call else _RESULT_KEYS
                 walk.refuse_repeated(server, keys, path + (".toolUse." if server is call else ".toolResult."))
                 walk.half(server.get("toolUseId"), place, server is result)
+                walk.message.has_more = True
                 walk.message.own.json_chars += walk.unmarked_size(block, _BLOCK_DEPTH)
             elif call is not None:
                 walk.refuse_repeated(call, _CALL_KEYS, path + ".toolUse.")
@@ -58,10 +59,16 @@ class Converse(BlockShape):
                 is_error = result.get("status") == "error"
                 walk.result(result.get("toolUseId"), text, block=place, is_error=is_error)
             elif isinstance(block.get("text"), str):
+                walk.message.has_more |= _is_of_user(message, block)
                 walk.piece(Member(block, "text"), walk.message.own)
             elif _is_media(block):
+                walk.message.has_more = True
                 walk.message.own.images += 1
-            elif not _is_uncounted(walk, block):
+            elif _is_uncounted(walk, block):
+                walk.message.has_more |= _is_of_user(message, block)
+            else:
+                walk.message.has_more |= _is_of_user(message, block) or "document" in block
+                walk.message.is_lasting |= "document" not in block
                 walk.message.own.json_chars += walk.unmarked_size(block, _BLOCK_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:
@@ -71,6 +78,10 @@ class Converse(BlockShape):
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         call_id = message["content"][block]["toolUse"]["toolUseId"]
         return {"toolResult": {"toolUseId": call_id, "content": self.content(NO_RESULT)}}
+
+
+def _is_of_user(message: dict[str, Any], block: dict[str, Any]) -> bool:
+    return message.get("role") == "user" and "cachePoint" not in block
 
 
 def _is_of_server(block: dict[str, Any]) -> bool:

@@ -13,6 +13,12 @@ _CALL = ("functionCall", "function_call")
 _RESULT = ("functionResponse", "function_response")
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 
+_OF_PROVIDER = (
+    *("toolCall", "tool_call", "toolResponse", "tool_response"),
+    *("executableCode", "executable_code", "codeExecutionResult", "code_execution_result"),
+)
+"""Calls of tools that the provider runs, and what they gave."""
+
 _PART_KEYS = frozenset({"text", *_CALL, *_RESULT})
 _CALL_KEYS = frozenset({"id", "name", "args"})
 _RESULT_KEYS = frozenset({"id", "name", "response"})
@@ -52,13 +58,18 @@ class Gemini(BlockShape):
                 )
                 walk.message.own.images += _media_beside(result)
             elif _first(part, _MEDIA)[0]:
+                walk.message.has_more = True
                 walk.message.own.images += 1
             elif part.get("thought") is True:
                 read_block(walk.message, part)
             elif isinstance(part.get("text"), str):
+                walk.message.has_more |= message.get("role") == "user"
                 walk.piece(Member(part, "text"), walk.message.own)
                 read_sealed(walk.message, part)
             else:
+                is_of_provider = bool(_first(part, _OF_PROVIDER)[0])
+                walk.message.has_more |= is_of_provider
+                walk.message.is_lasting |= not is_of_provider
                 walk.message.own.json_chars += walk.unmarked_size(part, _PART_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:

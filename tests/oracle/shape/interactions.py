@@ -48,7 +48,8 @@ class Interactions(Shape):
             is_result = kind.endswith("_result")
             walk.half(message.get("call_id" if is_result else "id"), 0, is_result)
             walk.message.own.json_chars += walk.unmarked_size(message, 0)
-            walk.message.defines_tools |= kind == "tool_search_result"
+            walk.message.has_more = True
+            walk.message.is_lasting |= kind == "tool_search_result"
 
     def content(self, text: Any) -> Any:
         return [{"type": "text", "text": text}]
@@ -131,6 +132,7 @@ def _read_input(walk: Any, message: dict[str, Any]) -> None:
             is_error = part.get("is_error") is True
             _read_result(walk, part, path + ".result", _NESTED_DEPTH, block=place, is_error=is_error)
         else:
+            walk.beside(part, is_of_user=True)
             walk.part(part, walk.message.own)
 
 
@@ -143,7 +145,7 @@ def _read_result(walk: Any, fields: dict[str, Any], path: str, depth: int, *, bl
         text = walk.observation(result, path, PART_KEYS, depth + 1)
     else:
         text = Text(json=result, json_chars=walk.size(result.value, depth))
-    walk.message.defines_tools |= defines_tools
+    walk.message.is_lasting |= defines_tools
     walk.result(
         fields.get("call_id"), text, name=fields.get("name"), block=block, is_error=is_error, is_pinned=defines_tools
     )

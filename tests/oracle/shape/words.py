@@ -15,6 +15,23 @@ IMAGE_TYPES = frozenset(
     }
 )
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
+OF_AGENT_TYPES = frozenset(
+    {
+        *TEXT_TYPES,
+        *THINKING_TYPES,
+        *("tool_use", "tool_result", "refusal", "reasoning", "function_call", "tool_call", "tool-call"),
+    }
+)
+"""Text, reasoning and calls of the agent."""
+KNOWN_TYPES = frozenset(
+    {
+        *IMAGE_TYPES,
+        *("document", "compaction", "function_result", "fallback", "search_result", "container_upload"),
+    }
+)
+"""Other types of parts."""
+LOADED_TOOLS = "tool_search_tool_result"
+"""What a search of the provider has found: tools that the model may then call."""
 
 # Keys that must not be repeated in a message of any shape, in a block, and in a part of an observation.
 COMMON_KEYS = frozenset(
