@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Union
 
 from recede import _engine
+from recede._models import model_row
 from recede._objects import plain
 from recede._question import (
     OF_CHAT,
@@ -21,6 +22,8 @@ from recede._question import (
     read_answer,
     room_for_question,
 )
+from recede._serving import host_name
+from recede.reduction._kinds import CLIENT_PACKAGES
 from recede.reduction._planning import reduced
 from recede.reduction._policy import compiled
 from recede.turns._records import Turn
@@ -30,6 +33,7 @@ __all__ = ["PROMPT", "anthropic", "builtin", "gemini", "openai"]
 # An outcome is labeled by the first line of its action, which may be a whole program.
 _ACTION_CHARS = 60
 _FIRST_LINE = "Conversation summary:"
+_OWN_HOSTS = {"anthropic": "api.anthropic.com", "openai": "api.openai.com"}
 
 Summarize = Callable[[Sequence[Any], Union[str, None]], str]
 Asks = Callable[[Sequence[Any], Union[str, None]], Union[str, Awaitable[str]]]
@@ -56,6 +60,7 @@ def anthropic(
         **request: further arguments of ``client.messages.create``, such as ``timeout``.
 
     Raises:
+        TypeError, ValueError: it is a client, or a model, of another company.
         AttributeError: the client has no such method. Errors of the client are raised by the summarizer;
             `HybridContextManager` and `reduce` then continue without a summary.
 
@@ -65,6 +70,7 @@ def anthropic(
         ...     summarizer = recede.summarizers.anthropic(client, "claude-haiku-4-5", timeout=60)
         ...     return recede.designs.HybridContextManager(summarizer)
     """
+    _check(client, model, "anthropic")
     effort, most = lowest_effort(model, ("anthropic",)), answer_tokens(model, max_tokens)
     own = {} if effort is None else {"extra_body": {"output_config": {"effort": effort}}}
     options = {"model": model, "max_tokens": most, "system": prompt, **own, **request}
@@ -97,6 +103,7 @@ def openai(
         **request: further arguments of ``client.chat.completions.create``, such as ``timeout``.
 
     Raises:
+        TypeError, ValueError: it is a client, or a model, of another company.
         AttributeError: the client has no such method. Errors of the client are raised by the summarizer.
 
     Example:
@@ -104,6 +111,7 @@ def openai(
         >>> def make(client):
         ...     return recede.designs.HybridContextManager(recede.summarizers.openai(client, "gpt-5-mini"))
     """
+    _check(client, model, "openai")
     effort, most = lowest_effort(model, OF_CHAT), answer_tokens(model, max_tokens)
     own = {} if effort is None else {"reasoning_effort": effort}
     options = {"model": model, "max_completion_tokens": most, **own, **request}
@@ -137,6 +145,7 @@ def gemini(
         **config: further fields of ``config``, such as ``thinking_config``.
 
     Raises:
+        TypeError, ValueError: it is a client, or a model, of another company.
         AttributeError: the client has no such method. Errors of the client are raised by the summarizer.
 
     Example:
@@ -144,6 +153,7 @@ def gemini(
         >>> def make(client):
         ...     return recede.History(summarizer=recede.summarizers.gemini(client, "gemini-2.5-flash"))
     """
+    _check(client, model, "gemini")
     effort, most = lowest_effort(model, ("gemini",)), answer_tokens(model, max_tokens)
     own = {} if effort is None else {"thinking_config": {"thinking_level": effort}}
     options = {"model": model, "config": {"system_instruction": prompt, "max_output_tokens": most, **own, **config}}
@@ -185,6 +195,23 @@ def _built_in(items: Sequence[Any], previous: str | None) -> str:
     asking = compiled(_engine.engine, "reduce", {**options, "summarizer": _built_in})
     text: str = reduced(messages, asking).built_in
     return text
+
+
+def _check(client: Any, model: Any, maker: str) -> None:
+    """Refuse a client of another company, and a model of another one where the client asks its own company."""
+    if not isinstance(model, str):
+        raise TypeError(f"model must be the name of a model, not {type(model).__name__}")
+    packages = {base.__module__.partition(".")[0] for base in type(client).__mro__}
+    other = next((name for name, package in CLIENT_PACKAGES.items() if package in packages), maker)
+    if other != maker:
+        raise TypeError(f"client is one of {other}: recede.summarizers.{other}(client, MODEL) takes it")
+    row, host = model_row(model), host_name(str(getattr(client, "base_url", "")))
+    is_own = maker == "gemini" or host == _OWN_HOSTS[maker]
+    if row is not None and is_own and row.provider in CLIENT_PACKAGES and row.provider != maker:
+        raise ValueError(
+            f"{model!r} is a model of {row.provider}, and the client asks {maker}: give a client of {row.provider} to "
+            f"recede.summarizers.{row.provider}"
+        )
 
 
 def _summarizer(client: Any, create: Any, asked: Any, prompt: str) -> Asks:

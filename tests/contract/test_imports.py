@@ -56,7 +56,7 @@ PYTHON: dict[str, set[str]] = {
     "_encodable": {"_objects"},
     "_answer": {"_encodable", "_objects"},
     "_question": {"_encodable", "_engine", "_models", "_objects"},
-    "_summarizer": {"_question", "_steps"},
+    "_summarizer": {"_engine", "_question", "_steps"},
     "reduction": LEAVES | {"_encodable", "_engine", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_summarizer", "_usage", "reduction", "store"},
@@ -69,7 +69,7 @@ PYTHON: dict[str, set[str]] = {
     | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_question", "_serving", "_summarizer", "_usage"}
     | {"costs", "reduction"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
-    "summarizers": LEAVES | {"_answer", "_engine", "_question", "reduction", "turns"},
+    "summarizers": LEAVES | {"_engine", "_models", "_question", "_serving", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},
     "designs": {"agent", "reduction", "turns"},
     "arrow": {"types", "_bodies", "_engine", "_errors", "_report", "costs", "providers", "reduction"},

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import openai
 import pytest
 from shared_data import each_file, sources
 
@@ -217,6 +219,62 @@ def test_a_model_that_reasons_has_tokens_for_it_and_its_lowest_effort() -> None:
     assert answer_tokens("gpt-5.4", 2_000) == 2_000, "its lowest effort is none"
     assert {answer_tokens(name, 2_000) for name in ("gpt-5-mini", "claude-opus-5-5", "gemini-2.5-pro", "?")} == {8_000}
     assert lowest_effort("gpt-5-mini", ("openai",)) == "minimal" and lowest_effort("gpt-5-mini", ("gemini",)) is None
+
+
+# What is no summarizer
+
+DOORS: dict[str, Any] = {
+    "reduce": lambda summarizer: recede.reduce([], summarizer=summarizer),
+    "History": lambda summarizer: recede.History(summarizer=summarizer),
+    "Masker": lambda summarizer: recede.masker.Masker(summarizer=summarizer),
+    "wrap": lambda summarizer: recede.wrap(anthropic.Anthropic(api_key="none"), summarizer=summarizer),
+}
+WRONG: dict[str, tuple[Any, str]] = {
+    "a model": ("claude-haiku-4-5", r"recede.summarizers.anthropic\(client, 'claude-haiku-4-5'\)"),
+    "another model": ("gpt-5-mini", r"recede.summarizers.openai\(client, 'gpt-5-mini'\)"),
+    "a client": (anthropic.Anthropic(api_key="none"), r"recede.summarizers.anthropic\(client, MODEL\)"),
+    "another client": (openai.AsyncOpenAI(api_key="none"), r"recede.summarizers.openai\(client, MODEL\)"),
+    "the word of wrap": ("model", "recede.wrap, which has a client"),
+    "a number": (5, "not int$"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_no_summarizer_is_refused_with_what_to_type(door: str, wrong: str) -> None:
+    value, words = WRONG[wrong]
+    if (door, wrong) == ("wrap", "the word of wrap"):
+        DOORS[door](value)
+        return
+    with pytest.raises(TypeError, match=f"^summarizer must be callable.*{words}"):
+        DOORS[door](value)
+
+
+@pytest.mark.parametrize(
+    ("maker", "client", "model", "words"),
+    [
+        (
+            "anthropic",
+            openai.OpenAI(api_key="none"),
+            "gpt-5-mini",
+            "is one of openai: recede.summarizers.openai",
+        ),
+        (
+            "openai",
+            anthropic.Anthropic(api_key="none"),
+            "m",
+            "is one of anthropic: recede.summarizers.anthropic",
+        ),
+        ("anthropic", anthropic.Anthropic(api_key="none"), "gpt-5-mini", "'gpt-5-mini' is a model of openai"),
+        ("openai", openai.OpenAI(api_key="none"), "claude-haiku-4-5", "is a model of anthropic"),
+        ("openai", openai.OpenAI(api_key="none"), None, "the name of a model"),
+    ],
+)
+def test_a_client_or_a_model_of_another_company_is_named(maker: str, client: Any, model: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        getattr(recede.summarizers, maker)(client, model)
+    with openai.OpenAI(api_key="none", base_url="https://openrouter.ai/api/v1") as gateway:
+        assert callable(recede.summarizers.openai(gateway, "claude-haiku-4-5"))
 
 
 @each_file()

@@ -214,10 +214,33 @@ def optional_function(name: str, value: Any) -> Any:
     return value
 
 
+CLIENT_PACKAGES = {"anthropic": "anthropic", "openai": "openai", "gemini": "google"}
+"""The functions of `recede.summarizers`, and the packages of the clients that they take."""
+
+_MAKERS = {"claude": "anthropic", "gemini": "gemini"}  # by how names of models begin
+_MOST_NAMED = 60  # characters of what an error repeats
+
+
 def optional_summarizer(name: str, value: Any) -> Any:
     if value is None or callable(value) or callable(getattr(value, "generate", None)):
         return value
-    raise TypeError(f"{name} must be callable, have .generate(prompt), or be None, not {type(value).__name__}")
+    given = repr(value[:_MOST_NAMED]) if isinstance(value, str) else type(value).__name__
+    cure = summarizer_instead(value)
+    raise TypeError(f"{name} must be callable, have .generate(prompt), or be None, not {given}{cure}")
+
+
+def summarizer_instead(value: Any) -> str:
+    """Name what makes a summarizer of a model's name or of a client; "" for anything else."""
+    packages = {base.__module__.partition(".")[0] for base in type(value).__mro__}
+    maker = next((maker for maker, package in CLIENT_PACKAGES.items() if package in packages), None)
+    if maker is not None:
+        return f": recede.summarizers.{maker}(client, MODEL) makes one of a client"
+    if not isinstance(value, str):
+        return ""
+    if value == "model":
+        return ": it is for recede.wrap, which has a client; here give recede.summarizers.anthropic(client, MODEL)"
+    maker = _MAKERS.get(value.partition("-")[0], "openai")
+    return f": recede.summarizers.{maker}(client, {value[:_MOST_NAMED]!r}) makes one"
 
 
 def _boundary(name: str, value: Any) -> Any:
