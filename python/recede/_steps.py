@@ -45,11 +45,18 @@ class Call(NamedTuple):
             raise AsyncFunctionError(f"{self.name} is async: use {self.instead}")
         return value
 
+    def _called(self) -> Any:
+        """The result, in a thread: a future takes no StopIteration, and would be waited for without end."""
+        try:
+            return self.function(*self.arguments)
+        except StopIteration as error:
+            raise RuntimeError(f"{self.name} raised StopIteration") from error
+
     async def run_async(self) -> Any:
         if self.in_thread:
             import asyncio  # lazily: it takes as long to import as a History
 
-            value = await asyncio.to_thread(self.function, *self.arguments)
+            value = await asyncio.to_thread(self._called)
         else:
             value = self.function(*self.arguments)
         return await value if inspect.isawaitable(value) else value

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar, Union
 
+from recede._engine import wait_after
 from recede._steps import AsyncFunctionError, Call, Step
 
 _log = logging.getLogger("recede")
@@ -147,6 +148,7 @@ _MOST = 64
 """So many texts of each summarizer are remembered."""
 
 _MOST_KEYS = 4 * _MOST
+_TURN = 2  # messages, at least
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -172,6 +174,7 @@ class Texts(LastUsed[bytes, str]):
     def __init__(self) -> None:
         super().__init__()
         self._keys: dict[bytes, bytes] = {}  # by fingerprint
+        self._failures: LastUsed[bytes, tuple[int, int, Exception]] = LastUsed()  # in a row, at so many messages
 
     def text_of(self, told: bytes) -> str | None:
         """The text of what has this fingerprint."""
@@ -196,6 +199,19 @@ class Texts(LastUsed[bytes, str]):
         self[key] = text
         if len(self) > _MOST:
             self.popitem(last=False)
+        self._failures.pop(key, None)
+
+    def failure(self, key: bytes, messages: int) -> Exception | None:
+        """The error of the last call, as long as a history of so many messages has to wait."""
+        count, at, error = self._failures.use(key) or (0, 0, None)
+        return error if messages - at < _TURN * wait_after(count) else None
+
+    def fail(self, key: bytes, messages: int, error: Exception) -> None:
+        """Remember a failure at a history of so many messages as a text is remembered."""
+        count = (self._failures.pop(key, None) or (0,))[0] + 1
+        self._failures[key] = count, messages, error.with_traceback(None)
+        if len(self._failures) > _MOST:
+            self._failures.popitem(last=False)
 
 
 _known: dict[int, tuple[weakref.ref[Any], dict[Any, Texts]]] = {}

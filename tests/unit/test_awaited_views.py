@@ -138,3 +138,14 @@ def test_threads_that_ask_for_one_conversation_have_the_same_views() -> None:
     with ThreadPoolExecutor(4) as pool:
         for views in pool.map(play, range(4)):
             assert views == expected
+
+
+def test_one_that_ends_an_iteration_has_failed() -> None:
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        return next(iter(()))  # type: ignore[no-any-return, call-overload]
+
+    history, masked = History(summarizer=summarizer), History()
+    for one in (history, masked):
+        one.extend(SESSION)
+    assert asyncio.run(asyncio.wait_for(history.aview(), 60)) == masked.view()
+    assert "StopIteration" in repr(history.summarizer_error)

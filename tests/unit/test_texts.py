@@ -7,6 +7,7 @@ import gc
 import json
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -148,12 +149,14 @@ def test_a_summary_that_failed_is_asked_for_again(answer: Any) -> None:
             raise said
         return said
 
-    without = recede.reduce(SESSION, **LIMIT)
+    for end in (-4, -4, -2, -2):
+        given = SESSION[:end]
+        reduction = recede.reduce(given, **LIMIT, summarizer=summarizer)
+        assert reduction.messages == recede.reduce(given, **LIMIT).messages and reduction.summarizer_error is not None
+    assert len(answers) == 2, "one view of one list"
+    later = [*SESSION, *turns(4, chars=9)]
     for _ in range(2):
-        reduction = recede.reduce(SESSION, **LIMIT, summarizer=summarizer)
-        assert reduction.messages == without.messages and reduction.summarizer_error is not None
-    for _ in range(2):
-        reduction = recede.reduce(SESSION, **LIMIT, summarizer=summarizer)
+        reduction = recede.reduce(later, **LIMIT, summarizer=summarizer)
         assert summary_in(reduction.messages) == "Conversation summary:\nat last" and not reduction.summarizer_error
     assert answers == ["never asked for"]
 
@@ -190,3 +193,23 @@ def test_threads_may_share_a_summarizer() -> None:
     for view in views[:9]:
         recede.reduce(view, **LIMIT, summarizer=model)
     assert 9 <= before == len(model.calls) < 90
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_a_failure_is_remembered_until_the_history_has_waited(is_json: bool) -> None:
+    asked: list[int] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append(end)
+        if len(asked) < 5:
+            raise OSError("no model")
+        return "What was done."
+
+    views = []
+    for end in range(1, len(SESSION) + 1):
+        given: Any = json.dumps(SESSION[:end]) if is_json else SESSION[:end]
+        one, other = (recede.reduce(given, summarizer=summarizer, **LIMIT) for _ in range(2))
+        assert one == other or repr(one.summarizer_error) == repr(other.summarizer_error) == "OSError('no model')"
+        views.append(one.json if is_json else one.messages)
+        assert views[-1] == (other.json if is_json else other.messages)
+    assert [after - before for before, after in pairwise(asked[:4])] == [2, 4, 8], asked

@@ -39,6 +39,7 @@ def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction
             lambda index: plain_message(messages[index]),
             options,
             costs,
+            lambda: len(messages),
         )
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)
@@ -63,6 +64,7 @@ def reduce_bytes(policy: Any, data: Json, options: Any, of_model: Callable[..., 
             lambda span: loads(raw[slice(*span)]),
             options,
             costs,
+            lambda: len(history_of(raw)),
         )
     return _reported(answer, error)  # type: ignore[no-any-return]
 
@@ -76,7 +78,12 @@ def _reported(answer: Any, error: Exception | None) -> Any:
 
 
 def _answered(
-    answer: Any, reduce: Callable[[Any], Any], message_of: Callable[[Any], Any], options: Any, costs: Any
+    answer: Any,
+    reduce: Callable[[Any], Any],
+    message_of: Callable[[Any], Any],
+    options: Any,
+    costs: Any,
+    length: Callable[[], int],
 ) -> tuple[Any, Exception | None]:
     """Answer the requests of an engine for costs and a summary, until it has a result."""
     from recede.reduction._exchange import CountRequest, SummaryRequest  # lazily: it imports typing
@@ -89,16 +96,15 @@ def _answered(
         elif type(answer) is SummaryRequest:
             dropped = list(map(message_of, answer.dropped)) if summarizer is not None else []
             texts = options.get("texts")
-            summary, error = asked_summary(
-                dropped, answer.previous, answer.built_in, _remembering(summarizer, texts, answer.told), counter
-            )
+            asked = _remembering(summarizer, texts, answer.told, length)
+            summary, error = asked_summary(dropped, answer.previous, answer.built_in, asked, counter)
         else:
             return answer, error
         answer = reduce(summary)
 
 
-def _remembering(summarizer: Any, texts: Any, told: bytes | None) -> Any:
-    """The summarizer, which is not asked for a text that it gave last."""
+def _remembering(summarizer: Any, texts: Any, told: bytes | None, length: Callable[[], int]) -> Any:
+    """The summarizer, which is not asked again for what it gave or failed to give last; `length` counts the history."""
     if texts is None:
         return summarizer
 
@@ -107,10 +113,19 @@ def _remembering(summarizer: Any, texts: Any, told: bytes | None) -> Any:
 
         key = texts.key_of(told, messages, previous)
         text = None if key is None else texts.use(key)
-        if text is None:
+        if text is not None:
+            return text
+        error = None if key is None else texts.failure(key, length())
+        if error is not None:
+            raise error
+        try:
             text = checked_text(bound("summarizer", summarizer)(messages, previous))
+        except Exception as error:
             if key is not None:
-                texts.remember(key, text)
+                texts.fail(key, length(), error)
+            raise
+        if key is not None:
+            texts.remember(key, text)
         return text
 
     return text_of
