@@ -246,6 +246,11 @@ def model_verifies(model: object) -> bool:
     return isinstance(model, str) and verifies_reasoning(model[:_MOST_CHARS])
 
 
+def verifies(provider: Any) -> bool:
+    """Whether this `provider` option says that reasoning is verified."""
+    return provider != "auto" and checked_provider("provider", provider).verifies_reasoning
+
+
 def model_keeps_reasoning(model: str | None) -> bool:
     """Whether a model reads earlier reasoning that a request sends back; True where nothing is known."""
     from recede._models import model_row  # it takes as long to import as the rest

@@ -37,8 +37,8 @@ OPTIONS: Body = {"keep": 4, "boundary": 5}
 TASK = {"role": "user", "content": "Find the bug in the parser, and fix it."}
 TOOL: Body = {"name": "read", "input_schema": {"type": "object"}}
 OFF = {"x-recede": "off"}
-Send = Callable[[Body, Headers], Body]
-"""Sends a body through a door: what the provider gets."""
+Send = Callable[..., Body]
+"""Sends a body, with headers, and to a path, through a door: what the provider gets."""
 
 
 class Wire:
@@ -52,11 +52,15 @@ class Wire:
     def __call__(self, request: Request) -> Answer:
         self.asked += 1
         self.body: Body = json.loads(request.body)
-        taken = RULES.take({**self.body, "model": self.aliases.get(self.body["model"], self.body["model"])}, NEW)
+        taken = RULES.take(
+            {"max_tokens": 1, **self.body, "model": self.aliases.get(self.body["model"], self.body["model"])}, NEW
+        )
         if fault := self.fault or taken.fault:
             self.refused += 1
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": str(fault)}}
             return [answer_of(json.dumps(error).encode(), "400 Bad Request", "Content-Type: application/json")]
+        if request.target == COUNTING:
+            return [answer_of(b'{"input_tokens": 7}', "200 OK", "Content-Type: application/json")]
         said = {"content": [{"type": "text", "text": "."}], "usage": {"input_tokens": 9, "output_tokens": 1}}
         answer = {"id": "m", "type": "message", "role": "assistant", "model": MODEL, "stop_reason": "end_turn", **said}
         return [answer_of(json.dumps(answer).encode(), "200 OK", "Content-Type: application/json")]
@@ -65,7 +69,9 @@ class Wire:
 @contextlib.contextmanager
 def of_masker(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
     masker = RequestMasker(state=state, **options)
-    yield lambda body, headers: json.loads(masker.mask("POST", PATH, headers, json.dumps(body).encode()).body)
+    yield lambda body, headers, path=PATH: json.loads(
+        masker.mask("POST", path, headers, json.dumps(body).encode()).body
+    )
     masker.close()
 
 
@@ -74,9 +80,9 @@ def of_proxy(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
     masker = RequestMasker(state=state, **options)
     with recording(wire) as upstream, proxying(upstream.url, masker) as proxy:
 
-        def send(body: Body, headers: Headers) -> Body:
+        def send(body: Body, headers: Headers, path: str = PATH) -> Body:
             given = [("content-type", "application/json"), *headers.items()]
-            ask(proxy.url, "POST", PATH, json.dumps(body).encode(), given)
+            ask(proxy.url, "POST", path, json.dumps(body).encode(), given)
             return wire.body
 
         yield send
@@ -88,8 +94,8 @@ def of_http(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
     masker = RequestMasker(state=state, **options)
     with recording(wire) as upstream, recede_client(httpx2.Client(), masker) as client:
 
-        def send(body: Body, headers: Headers) -> Body:
-            client.post(f"{upstream.url}{PATH}", json=body, headers=headers)
+        def send(body: Body, headers: Headers, path: str = PATH) -> Body:
+            client.post(f"{upstream.url}{path}", json=body, headers=headers)
             return wire.body
 
         yield send
@@ -102,8 +108,9 @@ def of_wrap(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
         client = anthropic.Anthropic(api_key="none", base_url=upstream.url, max_retries=0)
         wrapped = recede.wrap(client, **options)
 
-        def send(body: Body, headers: Headers) -> Body:
-            wrapped.messages.create(**body, extra_headers=headers)
+        def send(body: Body, headers: Headers, path: str = PATH) -> Body:
+            ask = wrapped.messages.create if path == PATH else wrapped.messages.count_tokens
+            ask(**body, extra_headers=headers)
             return wire.body
 
         with client:
@@ -117,8 +124,9 @@ def of_async_wrap(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
         client = anthropic.AsyncAnthropic(api_key="none", base_url=upstream.url, max_retries=0)
         wrapped = recede.wrap(client, **options)
 
-        def send(body: Body, headers: Headers) -> Body:
-            loop.run_until_complete(wrapped.messages.create(**body, extra_headers=headers))
+        def send(body: Body, headers: Headers, path: str = PATH) -> Body:
+            ask = wrapped.messages.create if path == PATH else wrapped.messages.count_tokens
+            loop.run_until_complete(ask(**body, extra_headers=headers))
             return wire.body
 
         yield send
@@ -274,14 +282,31 @@ def branched(loop: Loop, number: int) -> None:
     loop.turn(number)
 
 
+def counted(loop: Loop, number: int) -> None:
+    """With questions that name no tools, which the provider refuses: their prefix is another one."""
+    with contextlib.suppress(anthropic.BadRequestError):
+        loop.send({"model": MODEL, "messages": loop.history}, {}, COUNTING)
+    loop.wire.refused = 0
+    loop.turn(number)
+
+
 WAYS: dict[str, Callable[[Loop, int], None]] = {
     one.__name__: one
     for one in (
         *(plain, switched, off_and_on, begun_without, lost, restarted, other_tools, other_prompt, with_nonce),
-        *(with_a_moving_mark, sent_again, branched),
+        *(with_a_moving_mark, sent_again, branched, counted),
     )
 }
-OF_MEMORY = ("plain", "switched", "other_tools", "other_prompt", "with_nonce", "with_a_moving_mark", "branched")
+OF_MEMORY = (
+    "plain",
+    "switched",
+    "other_tools",
+    "other_prompt",
+    "with_nonce",
+    "with_a_moving_mark",
+    "branched",
+    "counted",
+)
 """The ways of a door whose memory ends with it, and which takes what it does not remember as reduced."""
 QUICK = ("lost", "other_tools")
 REFUSED = {"lost": 2}

@@ -16,12 +16,14 @@ import pydantic
 import pytest
 
 import recede
-from provider_server import Failure, Server, serving, text
+from provider_rules import NEW, PROVIDERS
+from provider_server import Failure, Server, serving, text, thought
 from recede.summarizers import PROMPT
 from support import SUMMARY, call, function_call, function_call_output, priced, result, tool_result, tool_use, user
 
 MANY = 40
 ANTHROPIC = "https://api.anthropic.com"
+NEWEST = PROVIDERS["anthropic"].NEWEST
 
 
 _OPEN: list[Any] = []
@@ -255,6 +257,30 @@ def test_counting_counts_the_view_and_reports_nothing(shape: str, is_async: bool
         assert counted.input_tokens == 7
         assert sent(server, shape) == expected(history)
     assert masker.heard == []
+
+
+COUNT: Way = lambda c, r: c.messages.count_tokens(**{name: r[name] for name in ("model", "messages")})  # noqa: E731
+MENDED = {**{way: ask for way, (shape, ask) in WAYS.items() if shape == "anthropic"}, "counted": COUNT}
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("way", MENDED)
+def test_refusal_of_reasoning_is_mended_before_an_answer_of_any_form(way: str, is_async: bool) -> None:
+    history = [user("Find the bug.")]
+    for number in range(3):
+        body = request_of("anthropic", history)
+        [thinking] = PROVIDERS["anthropic"].answered({**body, "model": NEWEST}, [thought(f"Part {number}.")], NEW)
+        use, one = tool_use(f"toolu_{number}"), f"toolu_{number}"
+        history += [{**use, "content": [thinking, *use["content"]]}, user([tool_result(one, observed(number))])]
+    history[2] = user([tool_result("toolu_0", "cut by the agent")])
+    with serving(text("Done.")) as server:
+        server.account, server.aliases = NEW, {"m": NEWEST}  # a name that nobody knows to verify
+        client = recede.wrap(client_of("anthropic", server, is_async))
+        answer = asked(client, lambda client: MENDED[way](client, request_of("anthropic", history)))
+        first, second = (json.dumps(request["messages"]) for request in server.requests)
+        assert len(server.refusals) == 1
+    assert (first.count('"signature"'), second.count('"signature"')) == (3, 0)
+    assert answer and json.dumps(history).count('"signature"') == 3
 
 
 def test_objects_of_the_client_are_masked_too() -> None:

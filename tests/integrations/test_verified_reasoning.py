@@ -77,9 +77,14 @@ ALIAS = "our-coder"
 """What a gateway calls a model that verifies: nobody knows that it does before the first refusal."""
 
 
-def langchain(server: Server, model: str) -> None:
+CHANGED_AT = 12
+"""The request from which on there is one more tool, if an agent `changes`."""
+
+
+def langchain(server: Server, model: str, *, changes: bool = False) -> None:
     chat = pytest.importorskip("langchain_anthropic")
     from langchain.agents import create_agent
+    from langchain.agents.middleware import AgentMiddleware
     from langchain.tools import tool
 
     from recede.integrations.langchain import RecedeMiddleware
@@ -89,13 +94,23 @@ def langchain(server: Server, model: str) -> None:
         """Run a command."""
         return f"{command}\n" * 200
 
+    @tool
+    def other() -> str:
+        """Do something else."""
+        return ""
+
+    class Later(AgentMiddleware[Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            has_other = changes and len(request.messages) >= 2 * CHANGED_AT
+            return handler(request.override(tools=[bash, other] if has_other else [bash]))
+
     given = {"base_url": server.url, "api_key": "none", "thinking": {"type": "adaptive"}, "max_retries": 0}
     chat_model = chat.ChatAnthropic(model=model, **given)
-    agent = create_agent(chat_model, [bash], middleware=[RecedeMiddleware(keep=3, boundary=4)])
+    agent = create_agent(chat_model, [bash, other], middleware=[Later(), RecedeMiddleware(keep=3, boundary=4)])
     agent.invoke({"messages": [("user", "Go.")]}, {"recursion_limit": 200})
 
 
-def client_of_anthropic(server: Server, model: str) -> None:
+def client_of_anthropic(server: Server, model: str, *, changes: bool = False) -> None:
     anthropic = pytest.importorskip("anthropic")
     middleware_of = pytest.importorskip("recede.integrations.anthropic", exc_type=ImportError)
     tool = {"name": "bash", "input_schema": {"type": "object"}}
@@ -105,6 +120,8 @@ def client_of_anthropic(server: Server, model: str) -> None:
     given = {"api_key": "none", "base_url": server.url, "max_retries": 0}
     with anthropic.Anthropic(**given, middleware=middleware) as client:
         while messages[-1]["role"] == "user":
+            if changes and len(messages) == 2 * CHANGED_AT + 1:
+                body["tools"] = [tool, {**tool, "name": "other"}]
             answer = client.messages.create(messages=messages, **body)
             messages.append({"role": "assistant", "content": answer.content})
             uses = [block for block in answer.content if block.type == "tool_use"]
@@ -112,14 +129,21 @@ def client_of_anthropic(server: Server, model: str) -> None:
             messages += [{"role": "user", "content": results}] if results else []
 
 
-def strands(server: Server, model: str) -> None:
+def strands(server: Server, model: str, *, changes: bool = False) -> None:
     strands = pytest.importorskip("strands")
     models = pytest.importorskip("strands.models.anthropic", exc_type=ImportError)
     from recede.integrations.strands import RecedePlugin
 
     @strands.tool
+    def other() -> str:
+        """Do something else."""
+        return ""
+
+    @strands.tool
     def bash(command: str, description: str) -> str:
         """Run a command."""
+        if changes and len(server.requests) == CHANGED_AT:
+            agent.tool_registry.process_tools([other])
         return f"{command}\n" * 200
 
     client = {"api_key": "none", "base_url": server.url, "max_retries": 0}
@@ -134,7 +158,7 @@ def strands(server: Server, model: str) -> None:
     asyncio.run(work())
 
 
-def pydantic_ai(server: Server, model: str) -> None:
+def pydantic_ai(server: Server, model: str, *, changes: bool = False) -> None:
     pydantic_ai = pytest.importorskip("pydantic_ai")
     models = pytest.importorskip("pydantic_ai.models.anthropic", exc_type=ImportError)
     if not hasattr(pydantic_ai.exceptions, "RetryModelRequest"):
@@ -154,6 +178,14 @@ def pydantic_ai(server: Server, model: str) -> None:
         """Run a command."""
         return f"{command}\n" * 200
 
+    async def is_late(context: Any, described: Any) -> Any:
+        return described if changes and len(server.requests) >= CHANGED_AT else None
+
+    @agent.tool_plain(prepare=is_late)
+    def other() -> str:
+        """Do something else."""
+        return ""
+
     async def work() -> None:
         async with client:
             await agent.run("Go.", usage_limits=pydantic_ai.UsageLimits(request_limit=None))
@@ -165,12 +197,15 @@ RUNS = [langchain, client_of_anthropic, strands, pydantic_ai]
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_agent_with_a_model_that_verifies_is_never_refused(run: Any) -> None:
+@pytest.mark.parametrize("changes", [False, True], ids=["same tools", "later tools"])
+def test_agent_with_a_model_that_verifies_is_never_refused(run: Any, changes: bool) -> None:
     with serving(*script()) as server:
         server.account = NEW
-        run(server, VERIFYING)
+        run(server, VERIFYING, changes=changes)
         assert not server.refusals
         check(server)
+        named = [len(body["tools"]) for body in server.requests]
+        assert named == [1] * CHANGED_AT + [1 + changes] * (len(named) - CHANGED_AT)
 
 
 @pytest.mark.parametrize("run", [run for run in RUNS if run is not strands])  # which tries again by itself

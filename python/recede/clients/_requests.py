@@ -19,6 +19,7 @@ _COVERED = {
     "/responses": "input",
     "/responses/input_tokens": "input",
 }
+_COUNTING = ("/count_tokens", "/input_tokens")
 # A file of requests, which only the provider reads.
 _OF_FILES = {"/batches"}
 _ROLES = {"assistant", "developer", "function", "model", "system", "tool", "user"}
@@ -50,6 +51,11 @@ def history_key(url: str, body: Any) -> str | None:
 def is_covered(url: str) -> bool:
     """Whether the history of such a request is masked, unless the provider keeps it."""
     return _path_of(url) in _COVERED
+
+
+def only_counts(url: str) -> bool:
+    """Whether a request only asks how many tokens it has."""
+    return url.partition("?")[0].endswith(_COUNTING)
 
 
 def _path_of(url: str) -> str:

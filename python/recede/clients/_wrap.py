@@ -17,8 +17,17 @@ from recede._bodies import kept_words, refuses_reasoning
 from recede._encodable import warn_once
 from recede._off import is_off
 from recede._report import BoundaryMove
+from recede._steps import drive, drive_async
 from recede.clients._genai import is_genai, wrapped_genai
-from recede.clients._requests import SOCKETS, Answered, ModelProvider, history_key, is_covered, refuse_messages
+from recede.clients._requests import (
+    SOCKETS,
+    Answered,
+    ModelProvider,
+    history_key,
+    is_covered,
+    only_counts,
+    refuse_messages,
+)
 from recede.masker import Masker
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import refuse_unknown
@@ -53,7 +62,7 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
         def _is_mended(self, options: Any, error: Exception) -> bool:
             return refuses_reasoning(getattr(error, "status_code", None), str(error)) and (
                 (asked := _asked(providers, options, str(self.base_url))) is not None
-                and masker._is_mended(asked.history, str(error), asked.request)
+                and masker._is_mended(asked.history, str(error), asked.request, is_sent=asked.around["is_sent"])
             )
 
     class Sync(Wrapped):
@@ -68,7 +77,7 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
         def _prepare_options(self, options: Any) -> Any:
             asked = _asked(providers, options, str(self.base_url))
             if asked is not None:
-                options = _sent(masker, options, asked, masker.view(asked.history, **asked.around))
+                options = _sent(masker, options, asked, drive(masker._viewing(asked.history, **asked.around)))
             return super()._prepare_options(options)
 
         def _prepare_request(self, request: Any) -> None:
@@ -87,7 +96,8 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
         async def _prepare_options(self, options: Any) -> Any:
             asked = _asked(providers, options, str(self.base_url))
             if asked is not None:
-                options = _sent(masker, options, asked, await masker.aview(asked.history, **asked.around))
+                view = await drive_async(masker._viewing(asked.history, **asked.around))
+                options = _sent(masker, options, asked, view)
             return await super()._prepare_options(options)
 
         async def _prepare_request(self, request: Any) -> None:
@@ -152,7 +162,8 @@ def _asked(providers: ModelProvider, options: Any, url: str) -> _Asked | None:
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
     _model.set(sent.get("model"))
-    return _Asked(key, history, sent, providers.around(sent, history, url))
+    around = {**providers.around(sent, history, url), "is_sent": not only_counts(str(options.url))}
+    return _Asked(key, history, sent, around)
 
 
 def _own_summarizer(client: Any, package: str) -> Any:

@@ -17,6 +17,7 @@ from recede._recall import RECALL_DESCRIPTION
 from recede._report import BoundaryMove
 from recede.clients._requests import ModelProvider
 from recede.masker import Masker
+from recede.providers import model_verifies, verifies
 from recede.reduction._counting import MARKS, unmarked
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import refuse_unknown
@@ -137,6 +138,7 @@ class Masking:
     def _begin(self, **options: Any) -> None:
         self._provider_of = ModelProvider(self._provider, options, by_name=True)
         self._has_limits = has_limits(options)
+        self._verifies = verifies(options.get("provider", "auto"))
         self.masker = Masker(self._reads, **self._provider_of.assumed(options))
 
     def recalled(self, messages: Sequence[Any], handle: str) -> Any:
@@ -178,11 +180,10 @@ class Masking:
     ) -> dict[str, Any]:
         """The options of a view, whose model call is running from now on."""
         running.set(messages)
-        fields = around() if self._has_limits else {}
-        request = (
-            {"model": model, **{name: value or None for name, value in fields.items()}} if self._has_limits else None
-        )
-        return {"provider": self._provider_of.of(model, url), "request": request}
+        provider, request = self._provider_of.of(model, url), None
+        if self._has_limits or model_verifies(model) or self._verifies:
+            request = {"model": model, **{name: value or None for name, value in around().items()}}
+        return {"provider": provider, "request": request}
 
     def _is_mended(self, messages: list[Any], error: Exception, settings: Mapping[str, Any]) -> bool:
         """Whether messages are to be sent again after this error, without the reasoning that it refuses."""

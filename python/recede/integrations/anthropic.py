@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from recede._bodies import refuses_reasoning
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede._steps import Call, Step, drive, drive_async
-from recede.clients._requests import Answered
+from recede.clients._requests import Answered, only_counts
 from recede.integrations._shared import BATCHES_WORDS, Masking, field_of, is_kept, missing, say, unknown
 
 try:
@@ -84,16 +84,16 @@ class RecedeMiddleware(Masking, Middleware):
         if history is None:
             return (yield Call("call_next", call_next, (request,)))
         body = _body(request)
-        told = self._provider_of.around(body, history, _base_url(call_next))
+        told, is_sent = self._provider_of.around(body, history, _base_url(call_next)), not only_counts(request.url)
 
         def sent() -> Generator[Step, Any, Any]:
-            view = yield from self.masker._viewing(history, **told)
+            view = yield from self.masker._viewing(history, **told, is_sent=is_sent)
             return (yield Call("call_next", call_next, (_with(request, view),)))
 
         response = yield from sent()
         if response.http_response.status_code == 400:
             said = (yield Call("read", response.read, ())).decode(errors="replace")
-            if refuses_reasoning(400, said) and self.masker._is_mended(history, said, body):
+            if refuses_reasoning(400, said) and self.masker._is_mended(history, said, body, is_sent=is_sent):
                 response = yield from sent()
         if request.stream and response.http_response.is_success:
             stream = yield Call("parse", response.parse, ())  # which the client gives to its caller

@@ -249,7 +249,13 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
 
 
 def _around(request_context: ModelRequestContext) -> dict[str, Any]:
-    """The instructions and the tools of a request."""
+    """The instructions and the tools of a request; those that are loaded later say so, as they do to Claude."""
     parameters = request_context.model_request_parameters
-    tools = [(one.name, one.description, one.parameters_json_schema) for one in parameters.function_tools]
-    return {"instructions": getattr(request_context.messages[-1], "instructions", None), "tools": tools or None}
+    introduced = getattr(parameters, "introduced_tool_names", ())  # older releases have none
+    tools: list[dict[str, Any]] = []
+    for one in (*parameters.function_tools, *parameters.output_tools):
+        later = {"defer_loading": True} if one.defer_loading or one.name in introduced else {}
+        schema = {"input_schema": one.parameters_json_schema}
+        tools.append({"name": one.name, "description": one.description, **schema, **later})
+    tools += [{"type": one.kind} for one in parameters.native_tools]
+    return {"system": getattr(request_context.messages[-1], "instructions", None), "tools": tools}

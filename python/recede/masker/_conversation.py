@@ -7,10 +7,11 @@ from collections.abc import Callable, Hashable, Mapping
 from itertools import groupby, islice
 from typing import Any
 
+from recede._off import is_off
 from recede._report import BoundaryMove
 from recede.reduction._counting import counted
 from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
-from recede.reduction._masks import MaskColumns, SummaryPlace
+from recede.reduction._masks import MaskColumns, Masks, SummaryPlace
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._stats import Reported, Reports
 
@@ -181,6 +182,15 @@ class KnownConversation:
         else:
             self._reported_moves += len(moves)
         return moves
+
+    def take_masks(self) -> Masks:
+        """The masks; its `first_changed` is since they were taken last."""
+        if is_off():
+            self.changed_from = 0
+            return Masks(0, [])
+        first, self.changed_from = self.changed_from, len(self.known.messages)
+        unsigned = tuple(sorted(self.unsigned.difference(self.hidden)))
+        return Masks(first, self.masks, tuple(self.hidden), self.summary, unsigned)
 
     def view(self) -> list[Any]:
         """The messages, with copies of those that have masks."""

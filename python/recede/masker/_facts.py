@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -282,3 +283,13 @@ def _content_of(message: dict[str, Any]) -> Hashable:
     if isinstance(content, list):
         return hash(tuple(str(part.get("text")) if isinstance(part, dict) else "" for part in content))
     return hash(str(content))
+
+
+def said_around(request: Mapping[str, Any]) -> bytes:
+    """Return a key of system prompt and tools, as a provider compares them that verifies reasoning."""
+    around = {name: request[name] for name in ("system", "tools") if request.get(name) is not None}
+    written = json.dumps({**around, "messages": []}, default=str).encode()
+    try:
+        return _engine.engine.said_around(written)
+    except TranscriptError:  # it has NaN, or is very deep: compared as it is written
+        return written

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
 from recede._bodies import SENT_AGAIN, asks_for_refusals
-from recede._errors import TranscriptError, no_such, without_text
+from recede._errors import no_such, without_text
 from recede._off import is_off
 from recede._steps import drive, drive_async
 from recede._summarizer import Asking, Steps
 from recede._usage import shows_cache
 from recede.masker._conversation import KnownConversation
-from recede.masker._facts import NEEDS, AdapterReader, DictReader
+from recede.masker._facts import NEEDS, AdapterReader, DictReader, said_around
 from recede.masker._finder import ConversationFinder, MaskerStats
 from recede.providers import (
     checked_provider,
@@ -25,6 +24,7 @@ from recede.providers import (
     provider_of_model,
     rounded_static,
     tokenizers,
+    verifies,
 )
 from recede.reduction._counting import MASKED, OVER_LIMIT, approx_tokens, static_cost
 from recede.reduction._input import automatic_mark
@@ -51,25 +51,6 @@ _log = logging.getLogger("recede")
 _M = TypeVar("_M")
 _T = TypeVar("_T")
 _OWN = dict.fromkeys(("adapter", "recall", "on_move", "calibrate", "summarizer", "most", "max_bytes", "check"))
-
-
-def _said_around(request: Mapping[str, Any]) -> bytes:
-    """Return a key of system prompt and tools, as a provider compares them that verifies reasoning."""
-    around = {name: request[name] for name in ("system", "tools") if request.get(name) is not None}
-    written = json.dumps({**around, "messages": []}, default=str).encode()
-    try:
-        return _engine.engine.said_around(written)
-    except TranscriptError:  # it has NaN, or is very deep: compared as it is written
-        return written
-
-
-def _masks(conversation: KnownConversation) -> Masks:
-    if is_off():
-        conversation.changed_from = 0
-        return Masks(0, [])
-    first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
-    unsigned = tuple(sorted(conversation.unsigned.difference(conversation.hidden)))
-    return Masks(first, conversation.masks, tuple(conversation.hidden), conversation.summary, unsigned)
 
 
 class Masker(ConversationFinder[_M]):
@@ -205,7 +186,10 @@ class Masker(ConversationFinder[_M]):
         provider: Provider | str | None,
         request: Mapping[str, Any] | None,
         if_served: Provider | None = None,
+        *,
+        is_sent: bool = True,
     ) -> Steps[list[_M]]:
+        """The view. One that is not sent is only counted: neither it nor what is around it is noted."""
         if is_off():
             return list(messages)
         own, model = self._options.get("provider", "auto"), (request or {}).get("model")
@@ -213,8 +197,9 @@ class Masker(ConversationFinder[_M]):
             provider = checked_provider("provider", provider)
         elif request is not None and own == "auto":
             provider = provider_of_model(model)
-        around = _said_around(request) if request is not None and model_verifies(model) else None
-        if provider is None and around is not None and own != "auto":  # it is the model's rule, whoever serves it
+        is_named, whose = model_verifies(model), own if provider is None else provider
+        around = said_around(request) if request is not None and is_sent and (is_named or verifies(whose)) else None
+        if provider is None and is_named and own != "auto":  # it is the model's rule, whoever serves it
             provider = checked_provider("provider", own)._replace(verifies_reasoning=True)
         if_served = None if provider is None or if_served is None else checked_provider("if_served", if_served)
         static, around_chars = 0, 0 if if_served is None else static_cost(request or {})
@@ -231,9 +216,8 @@ class Masker(ConversationFinder[_M]):
             limits = {name: limited.get(name, 0) for name in ("max_input_tokens", "trigger_tokens")}
 
         def shown(conversation: KnownConversation) -> tuple[list[BoundaryMove], list[_M]]:
-            session = conversation.session
-            self._without_results.read(session.is_unrecognized(), messages.copy)
-            self._without_results.note(messages.__len__, lambda: session.place(1) is not None)
+            self._without_results.read(conversation.session.is_unrecognized(), messages.copy)
+            self._without_results.note(messages.__len__, lambda: conversation.session.place(1) is not None)
             if not conversation.update.within_limit and not self._was_over:
                 self._was_over = True
                 _log.warning("%s", OVER_LIMIT.format(MASKED))
@@ -242,7 +226,7 @@ class Masker(ConversationFinder[_M]):
             return conversation.new_moves(), self._view(conversation, marks_elsewhere, request or {})
 
         so_given = provider, static, if_served, around, limits
-        moves, view = yield from self._steps(messages, shown, *so_given, is_sent=True)
+        moves, view = yield from self._steps(messages, shown, *so_given, is_sent=is_sent)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
         return view
@@ -292,11 +276,11 @@ class Masker(ConversationFinder[_M]):
 
         `first_changed` compares with the last call of this method for the conversation.
         """
-        return drive(self._steps(messages, _masks, is_sent=True))
+        return drive(self._steps(messages, KnownConversation.take_masks, is_sent=True))
 
     async def amasks(self, messages: list[_M]) -> Masks:
         """`masks`, awaiting a summarizer that is async."""
-        return await drive_async(self._steps(messages, _masks, is_sent=True))
+        return await drive_async(self._steps(messages, KnownConversation.take_masks, is_sent=True))
 
     def count_tokens(self, messages: list[_M]) -> int:
         """The approximate tokens of the view of these messages: a quarter of its characters."""
@@ -398,12 +382,13 @@ class Masker(ConversationFinder[_M]):
                     conversation.note_served()
                 conversation.report(reported, self._calibrates)
 
-    def _is_mended(self, messages: list[_M], said: str, request: Mapping[str, Any]) -> bool:
+    def _is_mended(self, messages: list[_M], said: str, request: Mapping[str, Any], *, is_sent: bool = True) -> bool:
         """Leave out the reasoning that an answer to these messages has refused.
 
-        Returns whether they are to be sent again, once: not if the request asks for refusals, or has no reasoning left.
+        Returns whether they are to be sent again, once: not if the request asks for refusals, has no reasoning left, or
+        is only counted, maybe with other tools.
         """
-        if is_off() or asks_for_refusals(request):
+        if is_off() or asks_for_refusals(request) or (not is_sent and model_verifies(request.get("model"))):
             return False
         with self._lock:
             is_mended = self._leave_out_reasoning(messages)

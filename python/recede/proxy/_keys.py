@@ -84,3 +84,8 @@ def _instead(why: str, maker: str, form: str, command: str) -> str:
     lines = [f"`recede proxy --upstream {url}{after}`" for url in base_urls(maker, form)]
     what = " or ".join(lines) or f"`recede proxy --upstream URL{after}`, with the address that it is for"
     return f"this request is not sent: {why.format(TITLES[maker])}. Type {what}"
+
+
+def is_switched_off(headers: Mapping[str, str]) -> bool:
+    """Whether a request asks not to be masked."""
+    return headers.get("x-recede", "").strip().lower() == "off"

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
-from recede._agents import USER_TOOLS, Agent, agent_named
+from recede._agents import USER_TOOLS, agent_named
 from recede._bodies import CONTINUED, MOST_REFUSALS, asks_for_refusals, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
@@ -18,7 +18,7 @@ from recede._usage import LoggedUsage, shows_cache, usage_of
 from recede.providers import Provider, checked_provider, has_entries, model_verifies, rounded_static, tokenizers
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._caches import Caches
-from recede.proxy._keys import RefusedError, credentials, has_login
+from recede.proxy._keys import RefusedError, credentials, has_login, is_switched_off
 from recede.proxy._ledger import ColdRequests, Known
 from recede.proxy._masked import Door, MaskedRequest
 from recede.proxy._policies import Policies
@@ -201,15 +201,13 @@ class RequestMasker:
 
         `check_model` gets the model that the request names before anything else is done, and may raise `RefusedError`.
         """
-        pairs = headers.items() if isinstance(headers, Mapping) else headers
-        named = {name.lower(): value for name, value in pairs}
+        named = {name.lower(): value for name, value in dict(headers).items()}
         if named.get("authorization", "").startswith(_SIGNED):
-            if not _is_off(named):
+            if not is_switched_off(named):
                 warn_once(_SIGNED_WORDS)
             return MaskedRequest(body)
         try:
-            agent = agent_named(named.get("user-agent", ""))
-            return self._mask(route, path, agent, named, body, upstream, check_model, door)
+            return self._mask(route, path, named, body, upstream, check_model, door)
         except RefusedError:
             raise
         except EncodingError as error:
@@ -218,7 +216,7 @@ class RequestMasker:
             fault = getattr(error, "kind", type(error).__name__)
         except Exception as error:
             fault = type(error).__name__
-        if _is_off(named):
+        if is_switched_off(named):
             return MaskedRequest(body)
         _log.warning("a request to %s is sent as it came: %s", route.provider, fault)
         return MaskedRequest(body, provider=route.provider, counted=route.is_counted, fault=fault)
@@ -227,13 +225,13 @@ class RequestMasker:
         self,
         route: Route,
         path: str,
-        agent: Agent | None,
         headers: dict[str, str],
         body: bytes,
         upstream: str,
         check_model: Callable[[str | None], None] | None,
         door: Door,
     ) -> MaskedRequest:
+        agent = agent_named(headers.get("user-agent", ""))
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
         try:
             # It refuses what would take very much memory.
@@ -241,14 +239,13 @@ class RequestMasker:
         except RecedeError as error:
             if check_model is not None:
                 check_model(model_of(path, model_in(plain)))
-            is_continued = getattr(error, "kind", None) == "history"
-            if not is_continued or not self._say_kept(loads(plain), (*route.kept, CONTINUED)):
+            if getattr(error, "kind", None) != "history" or not self._say_kept(loads(plain), (*route.kept, CONTINUED)):
                 raise
             return MaskedRequest(body)
         model = model_of(path, request.model)
         if check_model is not None:
             check_model(model)
-        is_off = _is_off(headers)
+        is_off = is_switched_off(headers)
         if is_off and not request.is_signed and not model_verifies(model):
             return MaskedRequest(body)
         if request.is_kept_by_provider:
@@ -270,7 +267,8 @@ class RequestMasker:
         if door.was_refused:
             if not keys or asks_for_refusals(fields_of(plain, "thinking")):
                 return MaskedRequest(body)
-            self._ledger.note_refused(points[-1], self._clock())
+            if not (route.is_counted and verifies):  # a question for a count may have other tools
+                self._ledger.note_refused(points[-1], self._clock())
         verifies = verifies or door.was_refused or known.refusals > 0
         cache = self._caches.of_request(
             route, model or "", request, points, plain, upstream or self._upstream, known.provider, verifies
@@ -399,7 +397,3 @@ class RequestMasker:
     def close(self) -> None:
         """Close the file of the pauses, if there is one."""
         self._ledger.close()
-
-
-def _is_off(headers: Mapping[str, str]) -> bool:
-    return headers.get("x-recede", "").strip().lower() == "off"
