@@ -46,15 +46,15 @@ class Wire:
 
     def __init__(self) -> None:
         self.asked = self.refused = 0
+        self.of_branch: dict[str | None, Body] = {}  # the newest body with such a header
         self.fault: str | None = None  # with which every request is refused
         self.aliases: dict[str, str] = {}
 
     def __call__(self, request: Request) -> Answer:
         self.asked += 1
-        self.body: Body = json.loads(request.body)
-        taken = RULES.take(
-            {"max_tokens": 1, **self.body, "model": self.aliases.get(self.body["model"], self.body["model"])}, NEW
-        )
+        body: Body = json.loads(request.body)
+        self.body = self.of_branch[request.named("x-branch")] = body
+        taken = RULES.take({"max_tokens": 1, **body, "model": self.aliases.get(body["model"], body["model"])}, NEW)
         if fault := self.fault or taken.fault:
             self.refused += 1
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": str(fault)}}
@@ -83,7 +83,7 @@ def of_proxy(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
         def send(body: Body, headers: Headers, path: str = PATH) -> Body:
             given = [("content-type", "application/json"), *headers.items()]
             ask(proxy.url, "POST", path, json.dumps(body).encode(), given)
-            return wire.body
+            return wire.of_branch[headers.get("x-branch")]
 
         yield send
     masker.close()
@@ -96,7 +96,7 @@ def of_http(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
 
         def send(body: Body, headers: Headers, path: str = PATH) -> Body:
             client.post(f"{upstream.url}{path}", json=body, headers=headers)
-            return wire.body
+            return wire.of_branch[headers.get("x-branch")]
 
         yield send
     masker.close()
@@ -111,7 +111,7 @@ def of_wrap(state: Path, wire: Wire, **options: Any) -> Iterator[Send]:
         def send(body: Body, headers: Headers, path: str = PATH) -> Body:
             ask = wrapped.messages.create if path == PATH else wrapped.messages.count_tokens
             ask(**body, extra_headers=headers)
-            return wire.body
+            return wire.of_branch[headers.get("x-branch")]
 
         with client:
             yield send
