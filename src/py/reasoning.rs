@@ -1,7 +1,7 @@
 //! A message without its signed reasoning.
 
 use super::values::{Any, name};
-use crate::shape::{Key, NO_REASONING, SIGNED_FIELDS, Value, is_thinking};
+use crate::shape::{BLOCKS, Key, NO_REASONING, SIGNED_FIELDS, Value, is_signed_block};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -14,13 +14,19 @@ pub(super) fn unsigned<'py>(message: &Bound<'py, PyDict>) -> PyResult<Bound<'py,
             message.del_item(name(py, field))?;
         }
     }
-    let Some(content) = message.get_item(name(py, Key::Content))? else { return Ok(message) };
+    let mut found = None;
+    for field in BLOCKS {
+        if found.is_none() {
+            found = message.get_item(name(py, field))?.map(|content| (field, content));
+        }
+    }
+    let Some((field, content)) = found else { return Ok(message) };
     let blocks = content.cast::<PyList>().ok();
     let (kept, mut has_types) = (PyList::empty(py), true);
     for block in blocks.into_iter().flatten() {
         let Ok(dict) = block.cast::<PyDict>() else { continue };
         has_types &= dict.contains(name(py, Key::Type))?;
-        if !is_thinking::<Any>(dict).map_err(PyErr::from)? {
+        if !is_signed_block::<Any>(dict, field).map_err(PyErr::from)? {
             kept.append(block)?;
         }
     }
@@ -28,13 +34,13 @@ pub(super) fn unsigned<'py>(message: &Bound<'py, PyDict>) -> PyResult<Bound<'py,
     let is_empty = if blocks.is_some() { kept.is_empty() } else { !content.is_truthy()? };
     if !is_empty || has_calls {
         if blocks.is_some() {
-            message.set_item(name(py, Key::Content), kept)?;
+            message.set_item(name(py, field), kept)?;
         }
         return Ok(message);
     }
     let text = PyString::new(py, NO_REASONING);
     if blocks.is_none() {
-        message.set_item(name(py, Key::Content), text)?;
+        message.set_item(name(py, field), text)?;
         return Ok(message);
     }
     let block = PyDict::new(py);
@@ -42,6 +48,6 @@ pub(super) fn unsigned<'py>(message: &Bound<'py, PyDict>) -> PyResult<Bound<'py,
         block.set_item(name(py, Key::Type), intern!(py, "text"))?;
     }
     block.set_item(name(py, Key::Text), text)?;
-    message.set_item(name(py, Key::Content), PyList::new(py, [block])?)?;
+    message.set_item(name(py, field), PyList::new(py, [block])?)?;
     Ok(message)
 }

@@ -37,7 +37,7 @@ use crate::dispatch::NEEDLE;
 use crate::error::{Error, Kind};
 use crate::json::{Counted, Cursor, Fault, Read, Reader, Scanner, decode};
 use crate::outline::{Call, Outline, Span};
-use crate::shape::{self, BODY_KEYS};
+use crate::shape::{self, BODY_KEYS, Key};
 use std::borrow::Cow;
 use tape::{Node, Tape};
 
@@ -104,11 +104,11 @@ pub(crate) fn answer(data: &[u8], surrogates: bool, outline: &Outline, call: usi
     shape::answer::<Node>(outline.messages[message as usize].shape, &Node::message(&scan.tape), block as usize)
 }
 
-/// Whether this block, which was scanned before, is thinking.
-pub(crate) fn is_thinking(data: &[u8], block: Span) -> bool {
+/// Whether this block of a field of a message, which was scanned before, is signed reasoning.
+pub(crate) fn is_signed_block(data: &[u8], block: Span, field: Key) -> bool {
     let mut scan = Scan::of(data, true, Scanner::detect(), Outline::default());
     scan.cursor.at = block.start;
-    scan.record_message().is_ok() && shape::is_thinking::<Node>(&Node::message(&scan.tape)).unwrap_or(false)
+    scan.record_message().is_ok() && shape::is_signed_block::<Node>(&Node::message(&scan.tape), field).unwrap_or(false)
 }
 
 /// Whether the message at `span`, which was scanned before, has this tag.

@@ -1,6 +1,7 @@
 //! Gemini's contents: calls and results are parts. Fields are read in the spelling of the API and of its Python library.
 
 use super::parts::size_of;
+use super::signed::is_thought;
 use super::value::{
     NameUse, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content,
 };
@@ -76,6 +77,9 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             sink.besides(Besides::Something);
             sink.image();
         } else if V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true()) {
+            if is_thought::<V>(fields)? {
+                sink.signed();
+            }
             reasoning::of_block::<V>(fields, sink)?;
         } else {
             match V::get(fields, Key::Text)?.as_ref().and_then(V::text) {

@@ -26,7 +26,7 @@ pub use frame::Frame;
 pub(crate) use frame::Wrap;
 pub(crate) use quick::{QuickMessage, Recorder, quick_message};
 pub(crate) use responses::STREAMS;
-pub(crate) use signed::{NO_REASONING, SIGNED_FIELDS, is_thinking};
+pub(crate) use signed::{BLOCKS, NO_REASONING, SIGNED_FIELDS, is_signed_block};
 pub use value::NameUse;
 pub(crate) use value::{RawCall, RawResult, Sink, Value};
 pub(crate) use words::Keys;
@@ -34,7 +34,7 @@ pub use words::{Besides, ItemType, Role, ToolKind};
 
 use message::RawMessage;
 use parts::{count, member_chars, size_of};
-use signed::has_signed_fields;
+use signed::{has_signed_fields, is_thinking};
 use value::{present, refuse_repeated, word};
 use words::{PartType, RoleName};
 

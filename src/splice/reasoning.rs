@@ -2,7 +2,7 @@
 
 use crate::outline::Span;
 use crate::scan;
-use crate::shape::{Key, NO_REASONING, SIGNED_FIELDS};
+use crate::shape::{BLOCKS, Key, NO_REASONING, SIGNED_FIELDS};
 
 /// Writes a message without its signed reasoning. One that has nothing else keeps its place with a short text.
 pub(crate) fn unsigned_message(message: &[u8]) -> Vec<u8> {
@@ -10,9 +10,10 @@ pub(crate) fn unsigned_message(message: &[u8]) -> Vec<u8> {
     let is_signed = |key: &[u8]| SIGNED_FIELDS.iter().any(|field| key == field.name().as_bytes());
     let fields: Vec<_> = members.iter().map(|member| (member.field, !is_signed(&member.key))).collect();
     let value_of = |key: Key| members.iter().rfind(|member| member.key == key.name().as_bytes()).map(|one| one.value);
-    let Some(content) = value_of(Key::Content) else { return without(message, &[&fields]) };
+    let found = BLOCKS.into_iter().find_map(|field| Some((field, value_of(field)?)));
+    let Some((field, content)) = found else { return without(message, &[&fields]) };
     let blocks = scan::elements(message, content);
-    let is_kept = |block: &Span| (*block, !scan::is_thinking(message, *block));
+    let is_kept = |block: &Span| (*block, !scan::is_signed_block(message, *block, field));
     let kept: Vec<_> = blocks.iter().flatten().map(is_kept).collect();
     let left = without(message, &[&fields, &kept]);
     let is_empty = blocks.is_some() || matches!(content.of(message), b"null" | b"\"\"");
@@ -27,7 +28,7 @@ pub(crate) fn unsigned_message(message: &[u8]) -> Vec<u8> {
         (true, false) => format!(r#"[{{"text":"{NO_REASONING}"}}]"#),
     };
     let whole = Span { start: 0, end: left.len() };
-    let Some(content) = scan::member(&left, whole, b"content") else { return left };
+    let Some(content) = scan::member(&left, whole, field.name().as_bytes()) else { return left };
     [&left[..content.start], text.as_bytes(), &left[content.end..]].concat()
 }
 

@@ -39,6 +39,15 @@ def _said(turn: Turn) -> types.Content:
     return types.Content(role="model", parts=[*said, *calls])
 
 
+def reasoned(answer: Any, thought: str) -> Any:
+    part = types.Part(text=thought, thought=True, thought_signature=f"of {thought}".encode())
+    return answer.model_copy(update={"parts": [part, *answer.parts]})
+
+
+def thoughts(message: Any) -> list[str]:
+    return [part.text for part in message.parts if part.thought]
+
+
 def _part(id: str, response: dict[str, Any]) -> types.Part:
     return types.Part(function_response=types.FunctionResponse(id=id, name="run", response=response))
 

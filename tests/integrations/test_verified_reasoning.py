@@ -67,6 +67,16 @@ def test_message_of_reasoning_alone_keeps_its_place(reasoning: Any) -> None:
     assert not reads.facts(left).signed and reasoning.thoughts(alone) == ["alone"]
 
 
+def test_content_of_reasoning_alone_has_a_part_of_the_kit() -> None:
+    types = pytest.importorskip("google.genai.types")
+    case = pytest.importorskip("case_google_adk", exc_type=ImportError)
+    turns = with_reasoning(case, session(30))
+    turns[1] = case.reasoned(types.Content(role="model", parts=[]), "alone")
+    turns[2] = types.Content(role="user", parts=[types.Part(text="Go on.")])
+    sent = case.view(case.masking(**OPTIONS), turns, VERIFYING)[1]
+    assert sent.parts == [types.Part(text=NO_REASONING)]
+
+
 def script(turns: int = 30) -> list[Any]:
     """Answers that think before each call."""
     use = {"command": "make", "description": "Build."}

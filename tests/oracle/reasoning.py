@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from oracle.reading import read
@@ -18,6 +18,10 @@ FIELDS = ("thinking_blocks", "reasoning_details")
 """Fields of a chat message that have it beside the content."""
 
 _OTHERS = ("type", "text", "toolUse", "toolResult", "image", "document", "video", "audio")
+_CALLS_AND_MEDIA = (
+    *("functionCall", "function_call", "functionResponse", "function_response"),
+    *("inlineData", "inline_data", "fileData", "file_data"),
+)
 _SPACE = b" \t\n\r"
 
 
@@ -27,7 +31,10 @@ def is_signed(message: Message, source: dict[str, Any]) -> bool:
         return True
     if message.role not in ("assistant", "model"):
         return False
-    is_read = message.shape is None or message.shape.name not in ("gemini", "responses")
+    name = message.shape and message.shape.name
+    if name == "gemini" and any(map(is_thought, items(source.get("parts")))):
+        return True
+    is_read = name not in ("gemini", "responses")
     if is_read and not message.is_reasoning and any(map(is_thinking, items(source.get("content")))):
         return True
     details = [one.get("format") for one in items(source.get("reasoning_details")) if isinstance(one, dict)]
@@ -48,6 +55,19 @@ def is_thinking(block: Any) -> bool:
     return block_type(block) in THINKING_TYPES or is_of_converse
 
 
+def is_thought(part: Any) -> bool:
+    """Whether a part of Gemini's contents is thinking with a signature, as Google's kit has that of Claude."""
+    if not isinstance(part, dict) or part.get("thought") is not True:
+        return False
+    is_other = any(part.get(key) is not None for key in _CALLS_AND_MEDIA)
+    return not is_other and any(part.get(key) is not None for key in ("thoughtSignature", "thought_signature"))
+
+
+def _blocks(message: dict[str, Any]) -> tuple[str, Callable[[Any], bool]]:
+    """The field whose blocks may be reasoning, and which of them are."""
+    return ("content", is_thinking) if "content" in message else ("parts", is_thought)
+
+
 def unsigned(message: dict[str, Any]) -> dict[str, Any]:
     """A message without its signed reasoning. One that has nothing else keeps its place with a short text.
 
@@ -56,20 +76,21 @@ def unsigned(message: dict[str, Any]) -> dict[str, Any]:
     if is_item(message):
         return message
     left = {key: value for key, value in message.items() if key not in FIELDS}
-    if "content" in left:
-        if isinstance(left["content"], list):
-            left["content"] = [block for block in left["content"] if not is_thinking(block)]
-        left["content"] = _instead(message, left["content"])
+    field, is_reasoning = _blocks(message)
+    if field in left:
+        if isinstance(left[field], list):
+            left[field] = [block for block in left[field] if not is_reasoning(block)]
+        left[field] = _instead(message, field, left[field])
     return left
 
 
-def _instead(message: dict[str, Any], content: Any) -> Any:
+def _instead(message: dict[str, Any], field: str, content: Any) -> Any:
     """The content that is left; a text if that is nothing."""
     if content or items(message.get("tool_calls")):
         return content
     if not isinstance(content, list):
         return NO_REASONING
-    has_types = all("type" in block for block in message["content"])
+    has_types = all("type" in block for block in message[field])
     return [{"type": "text", "text": NO_REASONING} if has_types else {"text": NO_REASONING}]
 
 
@@ -79,18 +100,19 @@ def unsigned_json(data: bytes) -> bytes:
     if is_item(message):
         return data
     cuts = []
-    content = message.get("content")
+    field, is_reasoning = _blocks(message)
+    content = message.get(field)
     if isinstance(content, list):
         spans = zip(content, content.spans, strict=True)
-        cuts += _cuts(data, [(*span, is_thinking(block)) for block, span in spans])
+        cuts += _cuts(data, [(*span, is_reasoning(block)) for block, span in spans])
     fields = [(_key_start(data, start), end, key in FIELDS) for key, (start, end) in message.spans.items()]
     cuts += _cuts(data, sorted(fields))
     for start, end in sorted(cuts, reverse=True):
         data = data[:start] + data[end:]
     left, _ = read(data, surrogates=True)
-    before, after = left.get("content"), unsigned(message).get("content")
-    if "content" in left and before != after:
-        start, end = left.spans["content"]
+    before, after = left.get(field), unsigned(message).get(field)
+    if field in left and before != after:
+        start, end = left.spans[field]
         data = data[:start] + _text(after) + data[end:]
     return data
 

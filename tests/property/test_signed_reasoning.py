@@ -38,6 +38,15 @@ def converse(number: int, thought: str, text: str) -> Messages:
     return [{"role": "assistant", "content": [thinking, use]}, {"role": "user", "content": [answer]}]
 
 
+def gemini(number: int, thought: str, text: str) -> Messages:
+    """As Google's Agent Development Kit has an answer of Claude."""
+    kind = {"text": thought, "thought": True, "thoughtSignature": thought}
+    thinking = {"thought": True, "thought_signature": thought} if number % 7 == 6 else kind
+    use = {"functionCall": {"id": f"t{number}", "name": "run", "args": {}}}
+    answer = {"functionResponse": {"id": f"t{number}", "name": "run", "response": {"output": text}}}
+    return [{"role": "model", "parts": [thinking, use]}, {"role": "user", "parts": [answer]}]
+
+
 def litellm(number: int, thought: str, text: str) -> Messages:
     blocks = [{"type": "thinking", "thinking": thought, "signature": thought}]
     return _chat(number, text, {"thinking_blocks": blocks})
@@ -54,16 +63,18 @@ def _chat(number: int, text: str, signed: dict[str, Any]) -> Messages:
     return [{"role": "assistant", "content": None, "tool_calls": [call], **signed}, answer]
 
 
-SHAPES = {"anthropic": anthropic, "converse": converse, "litellm": litellm, "openrouter": openrouter}
+SHAPES = {"anthropic": anthropic, "converse": converse, "gemini": gemini, "litellm": litellm, "openrouter": openrouter}
 
 
 def is_thinking(block: Any) -> bool:
-    return isinstance(block, dict) and (block.get("type") in THINKING or "reasoningContent" in block)
+    return isinstance(block, dict) and (
+        block.get("type") in THINKING or bool({"reasoningContent", "thought"} & {*block})
+    )
 
 
 def thoughts(message: dict[str, Any]) -> list[str]:
     """The reasoning of a message, as canonical JSON."""
-    content = message.get("content")
+    content = message.get("content", message.get("parts"))
     blocks = [block for block in content if is_thinking(block)] if isinstance(content, list) else []
     return [json.dumps(one, sort_keys=True) for one in [*blocks, *(message[key] for key in FIELDS if key in message)]]
 
@@ -71,8 +82,9 @@ def thoughts(message: dict[str, Any]) -> list[str]:
 def bare(message: dict[str, Any]) -> dict[str, Any]:
     """A message without its reasoning, which is no part of a prefix."""
     left = {key: value for key, value in message.items() if key not in FIELDS}
-    if isinstance(left.get("content"), list):
-        left["content"] = [block for block in left["content"] if not is_thinking(block)]
+    for key in ("content", "parts"):
+        if isinstance(left.get(key), list):
+            left[key] = [block for block in left[key] if not is_thinking(block)]
     return left
 
 
@@ -157,9 +169,10 @@ class AsDicts:
 
     def facts(self, message: dict[str, Any]) -> recede.masker.Facts:
         calls, results = [], []
-        content = message.get("content")
+        content = message.get("content", message.get("parts"))
         for block in content if isinstance(content, list) else []:
-            if use := block.get("toolUse") or (block if block.get("type") == "tool_use" else None):
+            named = block.get("toolUse") or block.get("functionCall")
+            if use := named or (block if block.get("type") == "tool_use" else None):
                 calls.append((use.get("id") or use.get("toolUseId"), "run", 2))
             if answer := self._result(block):
                 results.append((answer[0], None, len(answer[1])))
@@ -171,6 +184,12 @@ class AsDicts:
     def masked(self, message: dict[str, Any], texts: Any) -> dict[str, Any]:
         if message["role"] == "tool":
             return {**message, "content": texts[0]}
+        if "parts" in message:
+            (part,) = message["parts"]
+            return {
+                **message,
+                "parts": [{"functionResponse": {**part["functionResponse"], "response": {"output": texts[0]}}}],
+            }
         (answer,) = message["content"]
         if "toolResult" in answer:
             return {**message, "content": [{"toolResult": {**answer["toolResult"], "content": [{"text": texts[0]}]}}]}
@@ -179,17 +198,21 @@ class AsDicts:
     def text(self, message: dict[str, Any], place: int) -> str:
         if message["role"] == "tool":
             return str(message["content"])
-        result = self._result(message["content"][place])
+        result = self._result(message.get("content", message.get("parts"))[place])
         assert result is not None
         return result[1]
 
     def unsigned(self, message: dict[str, Any]) -> dict[str, Any]:
         left = bare(message)
+        if "parts" in left:
+            return {**left, "parts": left["parts"] or [{"text": NO_REASONING}]}
         return left if left["content"] or left.get("tool_calls") else {**left, "content": NO_REASONING}
 
     def _result(self, block: dict[str, Any]) -> tuple[str, str] | None:
         if block.get("type") == "tool_result":
             return block["tool_use_id"], block["content"]
+        if part := block.get("functionResponse"):
+            return part["id"], part["response"]["output"]
         one = block.get("toolResult")
         return None if one is None else (one["toolUseId"], one["content"][0]["text"])
 
@@ -228,7 +251,7 @@ def test_reasoning_before_the_last_edit_is_dropped_and_later_kept(door: str, sha
     assert max(account.sent) > 3 and account.sent[-1] < 8, account.sent
     assert any(json.dumps(view).count(word) for word in ("cleared", "masked"))
     signed = [place for place, message in enumerate(view) if thoughts(message)]
-    answers = [place for place, message in enumerate(view) if message["role"] == "assistant"]
+    answers = [place for place, message in enumerate(view) if message["role"] in ("assistant", "model")]
     assert signed == answers[len(answers) - len(signed) :]
 
 
@@ -358,6 +381,12 @@ def test_model_of_a_body_decides_whether_reasoning_is_dropped() -> None:
         ({"thinking_blocks": [{}], "content": "hi", "z": 2}, {"content": "hi", "z": 2}),
         ({"content": "hi", "reasoning_details": [{"format": "openai-responses-v1"}]}, None),
         ({"content": "hi", "thinking_blocks": []}, None),
+        (
+            {"parts": [{"text": "T", "thought": True, "thoughtSignature": "s"}, {"text": "a"}]},
+            {"parts": [{"text": "a"}]},
+        ),
+        ({"z": 1, "parts": [{"thought": True, "thought_signature": "s"}]}, {"z": 1, "parts": [{"text": NO_REASONING}]}),
+        ({"parts": [{"text": "T", "thought": True}, {"text": "a", "thoughtSignature": "s"}]}, None),
         ({"content": [{"type": "text", "text": "a"}, {"text": "b", "reasoningContent": {}}]}, None),
     ],
     ids=str,

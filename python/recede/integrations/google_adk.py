@@ -19,6 +19,13 @@ __all__ = ["RecedePlugin"]
 _USAGE = ("prompt_token_count", "candidates_token_count", "cached_content_token_count", "")
 
 
+def _validated(one: Any) -> Content:
+    """The content of a dict, such as a summary; a part of one may be a dict, too."""
+    if isinstance(one, dict):
+        return Content.model_validate(one)
+    return Content(role=one.role, parts=one.parts) if any(isinstance(part, dict) for part in one.parts or ()) else one
+
+
 def _url(context: Any) -> str:
     """Find the base URL of the model that the agent of a `context` has, or inherits; "" if it has none."""
     agent = field_of(field_of(context, "_invocation_context"), "agent")
@@ -55,7 +62,7 @@ class RecedePlugin(Masking, BasePlugin):
             return
         around = {"system": config.system_instruction, "tools": config.tools}
         view = await self._asent(given, llm_request.model, lambda: around, _url(callback_context))
-        llm_request.contents = [Content.model_validate(one) if isinstance(one, dict) else one for one in view]
+        llm_request.contents = list(map(_validated, view))
         llm_request.append_tools(self._tools)
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
