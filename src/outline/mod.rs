@@ -1,6 +1,7 @@
 //! The Outline: all facts of a history that a planner may use. Data only; both entrances fill it.
 
 mod arrivals;
+mod system;
 mod texts;
 mod write;
 
@@ -10,6 +11,7 @@ use crate::shape::{Frame, MessageFacts};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
+pub(crate) use system::SystemText;
 use texts::RecentNames;
 pub use texts::TextSpan;
 pub(crate) use write::{CALL_CHARS, Texts, opaque_weight, write_message};
@@ -161,6 +163,8 @@ pub struct Outline {
     pub uncommon: Vec<u32>,
     /// The messages of unknown shapes, and those with results whose text is not understood.
     pub unread: Vec<u32>,
+    /// The system messages that have nothing but text, in order, each with the digest of that without its digits.
+    pub system_texts: Vec<(u32, u64)>,
     /// Whether it begins with a summary of an earlier reduction, whose text is not known here.
     pub begins_with_summary: bool,
     /// The position after the bracket that opens the array, if the input was bytes.
@@ -249,12 +253,20 @@ impl Outline {
         self.cleared.truncate(self.cleared_before(mark.results));
         self.uncommon.truncate(self.uncommon.partition_point(|message| (*message as usize) < mark.messages));
         self.unread.truncate(self.unread.partition_point(|message| (*message as usize) < mark.messages));
+        self.system_texts
+            .truncate(self.system_texts.partition_point(|(message, _)| (*message as usize) < mark.messages));
         for name in mark.names..self.names.len() {
             self.names_by_text.remove(&self.text[self.names[name].range()]);
         }
         self.names.truncate(mark.names);
         self.recent_names = RecentNames::default();
         self.text.truncate(mark.text);
+    }
+
+    /// The digest of the text of a system message without its digits; None if it is none, or has more than text.
+    pub(crate) fn system_text(&self, message: usize) -> Option<u64> {
+        let place = self.system_texts.binary_search_by_key(&(message as u32), |(message, _)| *message).ok()?;
+        Some(self.system_texts[place].1)
     }
 
     /// Adds a message with these bytes.

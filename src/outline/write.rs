@@ -1,6 +1,6 @@
 //! What a shape finds in a message -> Outline, of bytes and of dicts alike.
 
-use super::{Call, Half, Message, Name, Outline, Role, Span, TextSpan, ToolResult};
+use super::{Call, Half, Message, Name, Outline, Role, Span, SystemText, TextSpan, ToolResult};
 use crate::shape::Frame;
 use crate::shape::{self, Besides, ItemType, Key, RawCall, RawResult, Sink, Value};
 use crate::text::{count_chars, weight};
@@ -52,6 +52,7 @@ struct MessageWriter<'a, T> {
     reasoning: (usize, usize),
     has_thinking: bool,
     besides: Besides,
+    system_text: Option<SystemText>,
     is_in_observation: bool,
     /// Characters, weight and images before the current observation.
     before: (usize, usize, u32),
@@ -84,11 +85,15 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
         reasoning: (0, 0),
         has_thinking: false,
         besides: Besides::Nothing,
+        system_text: None,
         is_in_observation: false,
         before: (0, 0, 0),
     };
     let facts = shape::read::<V, _>(object, &mut writer)?;
-    let MessageWriter { outline, chars, weight, opaque, images, reasoning, has_thinking, besides, .. } = writer;
+    let MessageWriter { outline, chars, weight, opaque, images, reasoning, has_thinking, besides, system_text, .. } =
+        writer;
+    let digest = system_text.filter(|_| besides == Besides::Nothing).and_then(|text| text.digest());
+    outline.system_texts.extend(digest.map(|digest| (index as u32, digest)));
     let message = &mut outline.messages[index];
     (message.chars, message.weight, message.images) = (chars, weight + opaque_weight(opaque), images);
     (message.reasoning, message.sealed) = reasoning;
@@ -129,7 +134,17 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
         if self.texts.weighs() {
             self.weight += self.texts.weight(text);
         }
+        if let Some(system) = &mut self.system_text {
+            V::read(text, |text| system.add(text));
+        }
         Ok(())
+    }
+
+    #[inline]
+    fn role(&mut self, role: Role) {
+        if role == Role::System {
+            self.system_text = Some(SystemText::default());
+        }
     }
 
     fn image(&mut self) {

@@ -9,8 +9,10 @@ use super::context::PlanContext;
 use super::hidden::{Hiding, Standing, key_of, share_of};
 use super::state::State;
 use super::step::Step;
+use super::summarize::leading_system_messages;
 use super::turn_spans::TurnSpan;
 use super::units::{Bill, cost, message_of};
+use crate::outline::Role;
 use crate::policy::{Due, Summaries, SummaryPrices};
 use std::collections::BTreeSet;
 
@@ -142,7 +144,8 @@ impl State {
         if known.is_some() && text.is_none() {
             return Err(wasted);
         }
-        let place = self.gone.hidden.summary.map_or(context.turns.starts[0] as usize, |summary| summary.place);
+        let first = || self.before_systems(context, context.turns.starts[0] as usize, |_| true);
+        let place = self.gone.hidden.summary.map_or_else(first, |summary| summary.place);
         let standing = share_of(self.gone.hidden.summary);
         // Kept characters after the summary that the previous request had sent are written to the cache again.
         let sent =
@@ -168,6 +171,7 @@ impl State {
         let (cuts, compacted, call) = (self.gone.hidden.cuts.clone(), self.gone.hidden.compacted, Some(call));
         let mut hiding = Hiding { messages: hidden, cuts, call, is_forced: is_needed, ..Hiding::default() };
         let place = self.gone.hidden.shown(first..end).find(|message| !hiding.has(*message)).unwrap_or(end);
+        let place = self.before_systems(context, place, |message| !hiding.has(message));
         hiding.summary = Some(Standing { place, share, request: end, compacted, key });
         // Since all is written again, what is old is masked now.
         let boundary = self.next_boundary(context.policy);
@@ -176,6 +180,15 @@ impl State {
         let cost = self.cost_hiding(context, &hiding, &masked);
         let boundary = boundary.max(self.rule.boundary);
         Ok(Step { cost, boundary, hiding: Some(Box::new(hiding)), ..self.step_of(context, masked, vec![]) })
+    }
+
+    /// The place before the system messages of the view that are right before it: the user speaks in a summary, and a system message has
+    /// to come after the user.
+    fn before_systems(&self, context: PlanContext, place: usize, is_shown: impl Fn(usize) -> bool) -> usize {
+        let outline = context.outline;
+        let leading = leading_system_messages(outline, place);
+        let before = self.gone.hidden.shown(leading..place).rev().filter(|message| is_shown(*message));
+        before.take_while(|message| outline.messages[*message].role == Role::System).last().unwrap_or(place)
     }
 
     /// After messages were hidden: the turns that are reached.

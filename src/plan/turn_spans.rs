@@ -8,8 +8,8 @@
 
 use super::context::PlanContext;
 use super::hidden::Hidden;
-use crate::outline::{Besides, ItemType, Outline};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::outline::{Besides, ItemType, Outline, Role};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The first and last turn of a message; 0 if it belongs to none.
 #[derive(Debug, Default, Clone, Copy)]
@@ -32,6 +32,11 @@ pub(super) struct OldTurns {
     unanswered: BTreeMap<usize, Vec<u32>>,
     /// The newest turn.
     newest: usize,
+    /// The newest system messages after the first turn, by what they say.
+    systems: HashMap<u64, u32>,
+    /// Whether there is a system message behind another message; and whether there is one that is none of the system.
+    has_systems: bool,
+    is_begun: bool,
     /// Prefix sums of the characters of messages of no turn, after each message.
     stays: Vec<usize>,
     /// How many of the first turns the last summary has reached.
@@ -76,12 +81,44 @@ impl OldTurns {
             self.ties.push((message, TurnSpan { last: span.last.max(newest), ..span }));
             self.last_odd = self.last_odd.max(span.last.max(newest));
         }
+        self.push_system(context, message, newest);
+        if outline.is_said_by_user(message)
+            && self.has_systems
+            && newest > 0
+            && !outline.messages[message - 1].is_agent_made
+        {
+            self.keep(newest); // else a system message would be right before one of the user
+        }
         if is_of_turns && (keeps_turn(outline, message) || outline.results_of(message).any(stays)) {
             self.keep(span.first);
         }
         let stays = self.stays.last().copied().unwrap_or(0);
         self.stays.push(if is_of_turns { stays } else { stays + chars });
         self.spans.push(span);
+    }
+
+    /// Adds a system message: an earlier one that it replaces goes with its turn.
+    fn push_system(&mut self, context: PlanContext, message: usize, newest: usize) {
+        let PlanContext { outline, turns, .. } = context;
+        if outline.messages[message].role != Role::System {
+            self.is_begun = true;
+            return;
+        }
+        self.has_systems |= self.is_begun;
+        let Some(digest) = outline.system_text(message).filter(|_| newest > 0) else { return };
+        let Some(before) = self.systems.insert(digest, message as u32) else { return };
+        let turn = turns.at(before as usize);
+        match self.unanswered.get_mut(&turn) {
+            Some(messages) => messages.push(before),
+            None => self.take_message(before as usize, turn),
+        }
+    }
+
+    /// Notes that a message belongs to a turn.
+    fn take_message(&mut self, message: usize, turn: usize) {
+        let chars = self.stays_before(message + 1) - self.stays_before(message);
+        self.stays[message..].iter_mut().for_each(|stays| *stays -= chars);
+        self.spans[message] = TurnSpan { first: turn, last: turn };
     }
 
     /// Whether no result of a turn has come; a new one is noted.
@@ -95,9 +132,7 @@ impl OldTurns {
     fn take_answer(&mut self, outline: &Outline, turn: usize) {
         let Some(messages) = self.unanswered.remove(&turn) else { return };
         for message in messages.into_iter().map(|message| message as usize) {
-            let chars = self.stays_before(message + 1) - self.stays_before(message);
-            self.stays[message..].iter_mut().for_each(|stays| *stays -= chars);
-            self.spans[message] = TurnSpan { first: turn, last: turn };
+            self.take_message(message, turn);
             if keeps_turn(outline, message) {
                 self.keep(turn);
             }

@@ -1,8 +1,8 @@
 //! The fast path: messages of common layouts, written to the Outline directly.
 
 use super::Scan;
-use crate::json::{Counted, json_weight, string_weight};
-use crate::outline::{CALL_CHARS, Call, Message, NameUse, Span, ToolResult};
+use crate::json::{Counted, decode, json_weight, string_weight};
+use crate::outline::{CALL_CHARS, Call, Message, NameUse, Role, Span, SystemText, ToolResult};
 use crate::shape::{Frame, QuickMessage, Recorder, quick_message};
 
 impl Scan<'_> {
@@ -29,6 +29,9 @@ impl Scan<'_> {
         message.take(&facts);
         self.outline.push(message, Span { start, end });
         self.cursor.at = end;
+        if facts.role == Role::System {
+            self.note_system_text();
+        }
         true
     }
 
@@ -38,6 +41,18 @@ impl Scan<'_> {
         if self.weighs {
             self.weight += string_weight(self.cursor.data, text);
         }
+    }
+
+    /// Notes what the newest message says, which is one of the system.
+    #[cold]
+    fn note_system_text(&mut self) {
+        let (message, mut text) = (self.outline.messages.len() - 1, SystemText::default());
+        for piece in &self.outline.pieces[self.outline.pieces_of(message)] {
+            let mut decoded = vec![];
+            decode(piece.of(self.cursor.data), &mut decoded);
+            text.add(&decoded);
+        }
+        self.outline.system_texts.extend(text.digest().map(|digest| (message as u32, digest)));
     }
 }
 

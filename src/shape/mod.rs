@@ -360,6 +360,7 @@ impl MessageFacts {
 pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
     refuse_repeated::<V>(object, MESSAGE_KEYS, None)?;
     let mut message = RawMessage::<V>::of(object, sink)?;
+    sink.role(message.role.role());
     let is_chat = message.role == RoleName::Assistant; // a step gets a role below
     let shape = if chat_message::read(&message, sink)? {
         Shape::ChatMessage

@@ -1,6 +1,6 @@
 //! The interfaces of a shape: JSON values, in bytes or Python objects, and a sink for what it finds.
 
-use super::words::{Besides, Keys};
+use super::words::{Besides, Keys, Role};
 use super::{Frame, Key};
 use crate::error::{Error, Kind};
 use core::fmt;
@@ -131,6 +131,8 @@ pub(crate) trait Sink<V: Value> {
     fn reasoning(&mut self, _text: Option<&V::Text>, _size: usize) {}
     /// Characters of something outside of observations that is no text.
     fn opaque(&mut self, _chars: usize) {}
+    /// The role of this message, before its texts are read.
+    fn role(&mut self, _role: Role) {}
     /// Notes what this message has besides calls, results, and the agent's text and reasoning; not of observations.
     fn besides(&mut self, _what: Besides) {}
     /// Notes that this message has signed reasoning, if the agent made it.

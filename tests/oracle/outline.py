@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -105,6 +106,13 @@ class Message:
     @property
     def is_system(self) -> bool:
         return self.role in ("system", "developer")
+
+    @property
+    def system_text(self) -> str | None:
+        """What a system message says without its digits, by which a later one replaces it: a short text alone."""
+        text = "".join(self.pieces)
+        is_short = 0 < len(text.encode("utf-8", "surrogatepass")) <= 2_000
+        return re.sub("[0-9]+", "0", text) if self.is_system and is_short and not self.keeps_turn else None
 
     @property
     def is_reasoning(self) -> bool:

@@ -85,6 +85,19 @@ def _system(**fields: Any) -> Callable[[int], Step]:
     )
 
 
+def _rule(number: int) -> Messages:
+    """A system message that no other one replaces."""
+    letters = f"{number:b}".translate({48: "o", 49: "l"})
+    return [{"role": "system", "content": [said(f"{LATER}{number}"), said(f"Rule {letters}: be brief.")]}]
+
+
+def _interrupted(number: int) -> Step:
+    """The user speaks right after a result, and a rule comes before the answer."""
+    return turn(
+        number, after=[{"role": "user", "content": "No, look elsewhere."}] if number % 4 == 2 else _rule(number)
+    )
+
+
 def _effort(number: int) -> Step:
     level = ("low", "medium", "high")[number // 7 % 3]
     return turn(number, after=[{"role": "system", "content": [], "output_config": {"effort": level}}])
@@ -234,6 +247,13 @@ ROWS: dict[str, Row] = {
         "anthropic",
         every(4, lambda number: turn(number, after=[{"role": "system", "content": f"Rule {number}: be brief."}])),
     ),
+    "rules that stay": Row(
+        "anthropic.system_messages_have_their_place",
+        "anthropic",
+        every(6, lambda number: turn(number, after=_rule(number)), every(2, _system(), first=0)),
+        opens=OPENS,
+    ),
+    "interrupted turns": Row("anthropic.system_messages_have_their_place", "anthropic", _interrupted, opens=OPENS),
     "turn-scoped messages": Row(
         "anthropic.turn_scoped_messages_are_plain", "anthropic", every(2, _system(clear_at="next_user_message"))
     ),

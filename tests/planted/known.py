@@ -14,7 +14,7 @@ HIDES = (*SUMMARY, *LIMIT)
 
 KNOWN: dict[str, dict[str, Ways]] = {
     "Summaries that can be trusted": {
-        "system messages": SUMMARY,
+        "interrupted turns": LIMIT,
         "Qwen": HIDES,
         "Gemma": HIDES,
         "Ministral": SUMMARY,

@@ -130,6 +130,9 @@ impl Log {
                 let id = outline.keep(new.text(half.id));
                 outline.halves.push(Half { id, message: place, ..*half });
             }
+            if let Some(digest) = new.system_text(message) {
+                outline.system_texts.push((place, digest));
+            }
             self.admit(policy);
         }
     }

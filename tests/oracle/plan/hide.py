@@ -105,7 +105,9 @@ def fixed_cost(fold: Fold) -> int:
     """The cost of what is shown and never hidden, as it arrived."""
     facts, view = fold.facts, replace(fold.facts.raw, masked=fold.references.restored)
     shown = [one for one in facts.outline.messages[: fold.end] if one.index not in fold.hidden.messages]
-    return sum(facts.message_cost(view, one.index) for one in shown if one.is_system or one.is_never_hidden)
+    costs, cuts = fold.hidden.cut_costs, fold.hidden.cut
+    fixed = [one.index for one in shown if one.is_system or one.is_never_hidden]
+    return sum(costs[index] if index in cuts else facts.message_cost(view, index) for index in fixed)
 
 
 def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None:

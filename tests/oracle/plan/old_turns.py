@@ -16,6 +16,7 @@ from oracle.placeholder import Masked
 from oracle.plan.cost_bound import Bill, again, charged, stays_cached
 from oracle.plan.hide import Hiding, Standing
 from oracle.plan.stay import first_in_window, for_good, in_own_window
+from oracle.summary import leading_system_messages
 
 if TYPE_CHECKING:
     from oracle.plan.boundary import Fold
@@ -56,8 +57,8 @@ def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> P
             return 0
     first = facts.runs.starts[fold.reached]
     hideable = _hideable(fold, reaches)
-    answered = _answered(fold)
-    turns = {index: _turns_of(facts, index, answered) for index in range(first, facts.runs.starts[reaches])}
+    so_far = _known(fold)
+    turns = {index: _turns_of(facts, index, so_far) for index in range(first, facts.runs.starts[reaches])}
     hidden = {index for index, found in turns.items() if found and found <= hideable} - before.messages
     model = rules[3]
     share = facts.policy.summary_max_chars if model is None else model[0]
@@ -67,7 +68,7 @@ def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> P
     if known is not None and text is None:
         return replaced - share
     # What stays of what the request before had sent is written again after the summary.
-    place = first if before.summary is None else before.summary.place
+    place = _before_systems(fold, first, before.messages) if before.summary is None else before.summary.place
     sent = {index for index in range(place, fold.before) if index not in before.messages} - hidden
     written_again = share + sum(_view_chars(fold, index) for index in sent)
     untold = {index for index in before.messages.difference(*fold.told[-1:]) if index >= before.compacted}
@@ -88,6 +89,7 @@ def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> P
         if place < boundary and facts.outline.results[place].message not in hidden
     }
     place = next((index for index in range(min(min(hidden), place), end) if index not in gone), end)
+    place = _before_systems(fold, place, gone)
     standing = Standing(place, share, end, frozenset(gone), before.compacted)
     made = replace(before, messages=frozenset(gone), summary=standing)
     return Paying(Hiding(made, fold.cost_hiding(made, masked), is_needed), masked, call)
@@ -129,7 +131,7 @@ def _pays(
     return is_within and stays_cached(policy.cache, bill.raw, view, policy.max_overcost, cached, written)
 
 
-def _turns_of(facts: Facts, index: int, answered: set[int]) -> set[int]:
+def _turns_of(facts: Facts, index: int, known: Known) -> set[int]:
     """The turns that a message belongs to; 0 is what comes before the first. An answer without results is of none."""
     message = facts.outline.messages[index]
     places = []
@@ -138,24 +140,35 @@ def _turns_of(facts: Facts, index: int, answered: set[int]) -> set[int]:
         places.append(index if call is None else call.message)
     places += facts.pairs.linked_before(index)
     turn = facts.runs.begun[index]
-    if (message.is_agent_made or message.calls) and (places or turn == 0 or turn in answered):
+    if (message.is_agent_made or message.calls) and (places or turn == 0 or turn in known.answered):
+        places.append(index)
+    if index in known.replaced and turn in known.answered:
         places.append(index)
     return {facts.runs.begun[place] for place in places}
 
 
-def _answered(fold: Fold) -> set[int]:
-    """The turns with a result so far."""
-    facts = fold.facts
+class Known(NamedTuple):
+    """What has come so far."""
+
+    answered: set[int]  # turns with a result
+    replaced: set[int]  # system messages that a later one replaces: it says the same but for digits
+
+
+def _known(fold: Fold) -> Known:
+    facts, messages = fold.facts, fold.facts.outline.messages[: fold.end]
     calls = (facts.pairs.call_of[one.index] for one in facts.outline.results if one.message < fold.end)
-    return {facts.runs.begun[call.message] for call in calls if call is not None}
+    answered = {facts.runs.begun[call.message] for call in calls if call is not None}
+    newest = {one.system_text: one.index for one in messages}
+    texts = [(one.index, one.system_text) for one in messages if facts.runs.begun[one.index]]
+    return Known(answered, {index for index, text in texts if text is not None and newest[text] > index})
 
 
 def _hideable(fold: Fold, reaches: int) -> set[int]:
     """The turns that a summary may hide."""
-    facts, answered, ties = fold.facts, _answered(fold), list[set[int]]()
+    facts, known, ties = fold.facts, _known(fold), list[set[int]]()
     shown = (one for one in facts.outline.messages[: fold.end] if one.index not in fold.hidden.messages)
     for message in shown:
-        found = _turns_of(facts, message.index, answered)
+        found = _turns_of(facts, message.index, known)
         turns = found - {0}
         if not turns:
             continue
@@ -170,14 +183,37 @@ def _hideable(fold: Fold, reaches: int) -> set[int]:
 
 def _staying(fold: Fold, stays: list[bool]) -> set[int]:
     """The turns that stay: without a result, with one that stays, or with what keeps its turn."""
-    facts, answered = fold.facts, _answered(fold)
+    facts, known = fold.facts, _known(fold)
     found = [
-        _turns_of(facts, message.index, answered)
+        _turns_of(facts, message.index, known)
         for message in facts.outline.messages[: fold.end]
         if message.keeps_turn or any(stays[result.index] for result in message.results)
     ]
-    begun = range(1, facts.runs.begun[fold.end - 1] + 1) if fold.end else ()
-    return {min(turns) for turns in found if turns and 0 not in turns} | set(begun) - answered
+    begun = set(range(1, facts.runs.begun[fold.end - 1] + 1)) if fold.end else set()
+    return {min(turns) for turns in found if turns and 0 not in turns} | (begun - known.answered) | _interrupted(fold)
+
+
+def _interrupted(fold: Fold) -> set[int]:
+    """The turns right before a message of the user, if a system message has come: it would be right before that one."""
+    facts, messages = fold.facts, fold.facts.outline.messages[: fold.end]
+    systems = [one.index for one in messages[leading_system_messages(facts.outline) :] if one.is_system]
+    return {
+        facts.runs.begun[one.index]
+        for one in messages
+        if one.is_said and one.index > min(systems, default=fold.end) and not messages[one.index - 1].is_agent_made
+    } - {0}
+
+
+def _before_systems(fold: Fold, place: int, gone: set[int] | frozenset[int]) -> int:
+    """The place before the system messages of the view that are right before it: these have to come after the user."""
+    outline, first = fold.facts.outline, place
+    for index in range(place - 1, leading_system_messages(outline) - 1, -1):
+        if index in gone:
+            continue
+        if not outline.messages[index].is_system:
+            break
+        first = index
+    return first
 
 
 def _view_chars(fold: Fold, index: int) -> int:
