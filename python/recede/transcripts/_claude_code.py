@@ -122,7 +122,8 @@ class _Session:
     def read(self, record: Record) -> None:
         value = record.value
         kind, message = text(value.get("type")), value.get("message")
-        if queued := _queued(value):
+        queued = _queued(value)
+        if queued is not None:
             kind, message = "user", queued
         if kind in _LEFT_OUT:
             self._left_out(value, record.line)
@@ -143,7 +144,7 @@ class _Session:
             self._go_on(value, record.line)
         else:
             self.draft = answer.draft
-        self.draft.records += 1
+        self.draft.records += queued is None
         self._append(value, message, answer, record.line)
         if identity is not None:
             self._places[identity] = self.draft.here()

@@ -195,12 +195,18 @@ def read_messages(value: Any) -> Iterator[Draft]:
 
 
 def read_body(value: Any) -> Iterator[Draft]:
-    return read_body_lines([Record(value, 0)], lambda line: None)
+    """Read one body: its history, which does not have the answer."""
+    for request in _requests([Record(value, 0)], lambda line: None):
+        yield from _conversations([request._replace(answer=[])])
 
 
 def read_body_lines(records: Iterable[Record], skip: Callable[[int], None]) -> Iterator[Draft]:
     """Read request bodies: one that begins with an earlier body continues it; what a provider answered follows it."""
-    for draft in joined(_requests(records, skip), with_unpaid=False):
+    return _conversations(_requests(records, skip))
+
+
+def _conversations(requests: Iterable[Request]) -> Iterator[Draft]:
+    for draft in joined(requests, with_unpaid=False):
         draft.records = draft.end
         yield draft
 
@@ -229,9 +235,9 @@ def _answered(request: Request, record: dict[str, Any], answer: Any) -> Request:
     for held in (fields(answer), fields(fields(answer).get("response"))):
         usage = next((held[name] for name in ("usage", "usageMetadata") if isinstance(held.get(name), dict)), None)
         if usage is not None:
-            time = next((record[name] for name in _TIMES if record.get(name) is not None), held.get("created"))
+            times = (one[name] for one in (record, held) for name in _TIMES if one.get(name) is not None)
             model = held.get("model", request.model)
-            return request._replace(time=time_of(time), answer=_answer_of(held), usage=usage, model=model)
+            return request._replace(time=time_of(next(times, None)), answer=_answer_of(held), usage=usage, model=model)
     return request
 
 
