@@ -11,9 +11,21 @@ from anthropic.types import Message
 from hypothesis import given
 from hypothesis import strategies as st
 from paying import CHEAP
-from test_signed_reasoning import OPTIONS, SHAPES, VERIFYING, Account, AsDicts, Messages, conversation, thoughts
+from test_signed_reasoning import (
+    OPTIONS,
+    SHAPES,
+    VERIFYING,
+    Account,
+    AsDicts,
+    Messages,
+    bare,
+    conversation,
+    history_of,
+    thoughts,
+)
 
 import recede
+from recede._encodable import warn_once
 from recede.masker import Masker
 
 OLDER = "claude-opus-4-7"
@@ -182,6 +194,34 @@ def test_history_rewound_twice_says_where_its_view_changed() -> None:
     history.rewind(9)
     history.rewind(2)
     assert history.view_json() and history.stats().changed_message == 2
+
+
+def reduced(**options: Any) -> View:
+    return lambda history: recede.reduce(history, **options).messages
+
+
+UNNAMED: dict[str, Callable[..., View]] = {
+    "reduce": reduced,
+    "History": lambda **options: history_of("view", **options),
+    "Masker": lambda **options: Masker(**options).view,
+    "adapter": lambda **options: Masker(AsDicts(), **options).view,
+}
+
+
+@pytest.mark.parametrize("door", UNNAMED)
+@pytest.mark.parametrize("provider", ["auto", "claude-opus-4-7"])
+@pytest.mark.parametrize("signed", [False, True])
+def test_masks_before_signed_reasoning_of_an_unnamed_model_are_said_once(
+    door: str, provider: str, signed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = [TASK, *(message for turn in conversation("anthropic", [900] * 40) for message in turn)]
+    if not signed:
+        history = [bare(message) for message in history]
+    view = UNNAMED[door](keep=3, provider=provider)
+    warn_once.cache_clear()
+    views = [view(history[:count]) for count in range(1, len(history) + 1, 2)]
+    assert views[-1] != history
+    assert caplog.text.count("nothing names the model") == (signed and provider == "auto")
 
 
 STEPS = st.lists(

@@ -12,6 +12,7 @@ from recede._report import BoundaryMove
 from recede.reduction._counting import counted
 from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
 from recede.reduction._masks import MaskColumns, Masks, SummaryPlace
+from recede.reduction._unrecognized import warn_of_unnamed_model
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._stats import Reported, Reports
 
@@ -181,6 +182,8 @@ class KnownConversation:
             self._reported_moves, moves = len(moves), moves[self.update.settled_moves :]
         else:
             self._reported_moves += len(moves)
+        if moves and self.options.get("provider", "auto") == "auto":
+            warn_of_unnamed_model(self.known.messages, self._reader.is_signed)
         return moves
 
     def take_masks(self) -> Masks:

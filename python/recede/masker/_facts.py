@@ -13,6 +13,7 @@ from recede._objects import plain_message, restored
 from recede.reduction._counting import all_costs, costs_of, cut_costs
 from recede.reduction._input import forms_of
 from recede.reduction._policy import compiled, image_chars_of
+from recede.reduction._unrecognized import AGENTS, is_signed
 from recede.session._known import DictComparison
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ _CALL_CHARS = 20  # of a call besides its name and arguments
 class DictReader(DictComparison):
     """Dicts in any shape that `reduce` reads, and objects of clients."""
 
+    is_signed = staticmethod(is_signed)
+
     plain = None  # a question reads them as they are
 
     def extend(self, session: Any, messages: list[Any], first: int) -> bool:
@@ -231,6 +234,10 @@ class AdapterReader:
         """A copy of a message without its signed reasoning, and with these texts for its results."""
         assert self._unsigned is not None, "extend refuses signed messages without it"
         return self._unsigned(self.masked(message, texts) if texts else message)
+
+    def is_signed(self, message: Any) -> bool | None:
+        facts = Facts(*self._facts(message))
+        return facts.signed if facts.role in AGENTS else None
 
     def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
         """The costs of messages: of results by their texts, if the adapter has them, and of all else by characters."""

@@ -101,7 +101,12 @@ def reduce(  # noqa: D417 - more is an error
     key: Any = body_key(messages)
     given: Any = messages
     if key is None:
-        return reduce_messages(_policy(options, summarizer, MARKS_ELSEWHERE), given, own)
+        answer = reduce_messages(_policy(options, summarizer, MARKS_ELSEWHERE), given, own)
+        if answer.masked_count and options.get("provider", "auto") == "auto":
+            from recede.reduction._unrecognized import warn_of_unnamed_model
+
+            warn_of_unnamed_model(given)
+        return answer
     model, marks, automatic = given.get("model"), marks_elsewhere(given), automatic_mark(given)
     in_request: Any = in_tokens(options, model, is_request=True)
     options = in_request

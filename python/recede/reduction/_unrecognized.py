@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from recede import _engine
@@ -23,6 +24,12 @@ _KNOWN_SHAPES = (
 _FEW_MESSAGES = 3  # fewer are no conversation
 _ROLES = ("system", "developer", "user", "assistant", "model", "tool")
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
+AGENTS = ("assistant", "model")
+_MOST_AFTER_ANSWER = 16  # messages among which the newest answer is
+_UNNAMED = (
+    "results are masked before reasoning that is signed, and nothing names the model: one that verifies its reasoning "
+    "refuses that (docs/reasoning.md). Give provider=, such as 'claude-opus-5-5', or the request that names the model"
+)
 
 
 def unrecognized(messages: list[Any]) -> str | None:
@@ -88,6 +95,26 @@ def warn_of_roles(roles: list[str]) -> None:
 def _of_role(role: str) -> str:
     hint = meant(role, _ROLES) or ": the result of a tool has the role 'tool'"
     return f"messages of the role {role[:_MAX_FIELD_CHARS]!r} are never masked{hint}"
+
+
+def is_signed(message: Any) -> bool | None:
+    """Whether an answer has signed reasoning; None of any other message."""
+    from recede._objects import plain_message
+
+    form = plain_message(message)
+    if form.get("role") not in AGENTS:
+        return None
+    left = _engine.engine.masked_message(form, [], True)
+    return len(left) < len(form) or any(form.get(name) and form[name] != left[name] for name in ("content", "parts"))
+
+
+def warn_of_unnamed_model(messages: Sequence[Any], is_signed: Callable[[Any], bool | None] = is_signed) -> None:
+    """Warn once where masks precede signed reasoning of a model that nothing names."""
+    answers = map(is_signed, islice(reversed(messages), _MOST_AFTER_ANSWER))
+    if next((one for one in answers if one is not None), False):
+        from recede._encodable import warn_once
+
+        warn_once(_UNNAMED)
 
 
 class RequestsWithoutResults:

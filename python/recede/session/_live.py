@@ -16,8 +16,8 @@ from recede.reduction._counting import LEAST, OVER_LIMIT, costs_of, counted, cut
 from recede.reduction._exchange import CountRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._masks import report_move
-from recede.reduction._unrecognized import RequestsWithoutResults
-from recede.session._known import DictComparison, KnownMessages
+from recede.reduction._unrecognized import RequestsWithoutResults, warn_of_unnamed_model
+from recede.session._known import NEWEST, DictComparison, KnownMessages
 from recede.session._messages import CurrentView, Messages, serialized
 from recede.session._options import HistoryOptions, refuse_other_stores
 from recede.session._stats import Reports, stats_of
@@ -222,7 +222,10 @@ class LiveSession:
     def planning(self) -> Steps[None]:
         """The same, as steps. Between them the history refuses to be changed."""
         self.prepare()
-        self.callbacks.report_moves((yield from self._plan_view()))
+        self.callbacks.report_moves(moves := (yield from self._plan_view()))
+        if moves and self.options.given.get("provider", "auto") == "auto":
+            newest = [*map(self.message, range(max(0, len(self.core) - NEWEST), len(self.core)))]
+            warn_of_unnamed_model(newest)
         self._without_results.read(self.core.is_unrecognized(), lambda: [*map(self.message, range(len(self.core)))])
         self._without_results.note(self.core.__len__, self.core.has_results)
         if not self._was_over and not self.core.is_within_limit():
