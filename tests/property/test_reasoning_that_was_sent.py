@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from typing import Any
@@ -222,6 +223,20 @@ def test_masks_before_signed_reasoning_of_an_unnamed_model_are_said_once(
     views = [view(history[:count]) for count in range(1, len(history) + 1, 2)]
     assert views[-1] != history
     assert caplog.text.count("nothing names the model") == (signed and provider == "auto")
+
+
+@pytest.mark.parametrize(("model", "is_said"), [("claude-opus-4-8", False), ("claude-opus-5-5", True)])
+def test_signature_that_names_a_model_says_whether_it_may_verify(
+    model: str, is_said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = [TASK, *(message for turn in conversation("anthropic", [900] * 40) for message in turn)]
+    signature = base64.b64encode(b"\x12\x0e" + model.encode() + b"\x1a" * 99).decode()
+    for message in history:
+        for block in message["content"] if message["role"] == "assistant" else []:
+            block.update({"signature": signature} if block["type"] == "thinking" else {})
+    warn_once.cache_clear()
+    assert recede.reduce(history, keep=3).masked_count
+    assert ("nothing names the model" in caplog.text) is is_said
 
 
 STEPS = st.lists(
