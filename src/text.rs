@@ -53,21 +53,23 @@ pub fn count_chars(text: &[u8]) -> usize {
     text.iter().filter(|byte| !(0x80..0xC0).contains(*byte)).count()
 }
 
-/// Quarter tokens of decoded text, before the scale of its model: a space none, any other ASCII below `@` (digits, punctuation, line
-/// ends) three, any other byte one. See docs/budgets.md for how near that comes.
-pub fn weight(text: &[u8]) -> usize {
-    // Sums of a byte each, until one of them could overflow: so the compiler adds 32 of them at once.
-    const BLOCKS: usize = u8::MAX as usize / LOW as usize;
+/// What decoded text weighs, see [`crate::json::weight`], for each set of instructions.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "each set of instructions has its own")]
+pub(crate) fn weight_body(text: &[u8]) -> usize {
+    // Counts of a byte each, until one of them could overflow: so the compiler adds 32 of them at once.
     let (blocks, rest) = text.as_chunks::<32>();
     let mut sum = rest.iter().map(|byte| usize::from(quarters(*byte))).sum();
-    for blocks in blocks.chunks(BLOCKS) {
-        let mut sums = [0u8; 32];
+    for blocks in blocks.chunks(u8::MAX as usize) {
+        let (mut low, mut spaces) = ([0u8; 32], [0u8; 32]);
         for block in blocks {
-            for (sum, byte) in sums.iter_mut().zip(block) {
-                *sum += quarters(*byte);
+            for lane in 0..32 {
+                low[lane] += u8::from(block[lane] < b'@');
+                spaces[lane] += u8::from(block[lane] == b' ');
             }
         }
-        sum += sums.into_iter().map(usize::from).sum::<usize>();
+        let count = |counts: [u8; 32]| counts.into_iter().map(usize::from).sum::<usize>();
+        sum += 32 * blocks.len() + 2 * count(low) - usize::from(LOW) * count(spaces);
     }
     sum
 }

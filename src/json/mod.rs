@@ -3,6 +3,7 @@
 mod block;
 mod cursor;
 mod decode;
+mod escapes;
 mod needle;
 mod strings;
 mod weight;
@@ -15,4 +16,4 @@ pub(crate) use decode::push_code_point;
 pub use decode::{decode, newlines, skip_chars};
 pub(crate) use needle::Needle;
 pub use strings::{Fault, plain};
-pub(crate) use weight::{FALSE, MARK, NUMBER, WORD, json_weight, string_weight};
+pub(crate) use weight::{FALSE, MARK, NUMBER, WORD, json_weight, string_weight, weight};

@@ -1,9 +1,10 @@
 //! What a shape finds in a message -> Outline, of bytes and of dicts alike.
 
 use super::{Call, Half, Message, Name, Outline, Role, Span, SystemText, TextSpan, ToolResult};
+use crate::json::weight;
 use crate::shape::Frame;
 use crate::shape::{self, Besides, ItemType, Key, RawCall, RawResult, Sink, Value};
-use crate::text::{count_chars, weight};
+use crate::text::count_chars;
 
 /// Characters that a call counts besides its name and arguments.
 pub(crate) const CALL_CHARS: usize = 20;

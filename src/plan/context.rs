@@ -3,12 +3,12 @@
 use super::masked::Masked;
 use super::sent::SentViews;
 use crate::fingerprint::Digest;
+use crate::json::weight;
 use crate::outline::{Message, Outline};
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::policy::{Policy, Requests, Tokens, UNKNOWN_REQUESTS};
 use crate::source::Source;
-use crate::text::weight;
 use crate::turns::Turns;
 use std::collections::HashMap;
 

@@ -5,8 +5,8 @@ use super::masked::Masked;
 use super::stay::StayingTools;
 use crate::clip::Clip;
 use crate::dispatch::has_dispatch;
+use crate::json::weight;
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
-use crate::text::weight;
 use crate::turns::Turns;
 
 pub(super) struct Masker<'a> {

@@ -3,9 +3,9 @@
 use super::convert::{bytes_of, with_text};
 use super::cpython;
 use crate::error::Kind;
+use crate::json::weight;
 use crate::json::{FALSE, MARK, MAX_DEPTH, NUMBER, WORD};
 use crate::shape::Key;
-use crate::text::weight;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;

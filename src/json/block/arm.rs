@@ -2,7 +2,7 @@
 
 #![allow(clippy::wildcard_imports, reason = "intrinsics come by the dozen")]
 
-use super::*;
+use super::{weight_body as weight, *};
 use core::arch::aarch64::*;
 
 #[inline]
@@ -104,6 +104,11 @@ impl Gathered {
 fn count_continuations(text: &[u8]) -> Option<usize> {
     count_continuations_body!(text)
 }
+#[target_feature(enable = "neon")]
+pub(crate) fn raw_weight(raw: &[u8]) -> usize {
+    raw_weight_body!(raw)
+}
+
 #[target_feature(enable = "neon")]
 pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
     scan_body!(data, start, needle)

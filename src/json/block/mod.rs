@@ -1,9 +1,10 @@
 //! 64 bytes at a time, with the instruction set of this CPU. The only unsafe code of the core: loads within a reference to 64
 //! bytes, and calls through pointers that were chosen by CPU detection. For what it gains see docs/decisions/0004.
 
+use super::escapes::{ESCAPES, raw_weight_body, unit_weight};
 use super::needle::Needle;
 use super::strings::{Fault, Found, Rare, count_continuations_body, find_escaped, plain, scan_body};
-use crate::text::Counted;
+use crate::text::{Counted, weight_body};
 use std::sync::OnceLock;
 
 #[cfg(target_arch = "aarch64")]
@@ -28,9 +29,11 @@ struct Masks {
 pub struct Scanner {
     // unsafe because they may need instructions that a CPU lacks; `available` lists those of this one.
     scan: unsafe fn(&[u8], usize, &Needle) -> Found,
+    weight: unsafe fn(&[u8]) -> usize,
+    raw_weight: unsafe fn(&[u8]) -> usize,
 }
 
-const WORD: Scanner = Scanner { scan: word::scan };
+const WORD: Scanner = Scanner { scan: word::scan, weight: weight_body, raw_weight: word::raw_weight };
 
 impl Scanner {
     /// The scanner named by `RECEDE_SCANNER`, or the fastest. The Python package rejects unknown names.
@@ -49,18 +52,19 @@ impl Scanner {
         let mut found = vec![("word", WORD)];
         #[cfg(target_arch = "x86_64")]
         {
-            found.push(("sse2", Scanner { scan: x86::sse2::scan }));
+            found.push(("sse2", Scanner { scan: x86::sse2::scan, raw_weight: x86::sse2::raw_weight, ..WORD }));
             let has_bits = is_x86_feature_detected!("bmi1")
                 && is_x86_feature_detected!("bmi2")
                 && is_x86_feature_detected!("lzcnt")
                 && is_x86_feature_detected!("popcnt");
             if has_bits && is_x86_feature_detected!("avx2") {
-                found.push(("avx2", Scanner { scan: x86::avx2::scan }));
+                let (weight, raw_weight) = (x86::avx2::weight, x86::avx2::raw_weight);
+                found.push(("avx2", Scanner { scan: x86::avx2::scan, weight, raw_weight }));
             }
         }
         #[cfg(target_arch = "aarch64")]
         if std::arch::is_aarch64_feature_detected!("neon") {
-            found.push(("neon", Scanner { scan: arm::scan }));
+            found.push(("neon", Scanner { scan: arm::scan, raw_weight: arm::raw_weight, ..WORD }));
         }
         found
     }
@@ -69,6 +73,20 @@ impl Scanner {
     #[inline]
     pub fn string(self, data: &[u8], start: usize, surrogates: bool, needle: &Needle) -> Result<Counted, Fault> {
         self.find(data, start, needle).map_or_else(|| plain(data, start, surrogates), Ok)
+    }
+
+    /// What decoded text weighs.
+    #[inline]
+    pub(crate) fn weight(self, text: &[u8]) -> usize {
+        // SAFETY: `available` has only scanners that the CPU supports.
+        unsafe { (self.weight)(text) }
+    }
+
+    /// What valid raw text weighs.
+    #[inline]
+    pub(super) fn raw_weight(self, raw: &[u8]) -> usize {
+        // SAFETY: `available` has only scanners that the CPU supports.
+        unsafe { (self.raw_weight)(raw) }
     }
 
     /// Validates a string, and returns it.

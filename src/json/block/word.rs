@@ -1,6 +1,9 @@
 //! Eight bytes at a time in a plain register: the portable fallback.
 
-use super::{Found, Masks, Needle, Rare, count_continuations_body, find_escaped, scan_body};
+use super::{
+    ESCAPES, Found, Masks, Needle, Rare, count_continuations_body, find_escaped, raw_weight_body, scan_body,
+    unit_weight, weight_body as weight,
+};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
@@ -106,6 +109,10 @@ impl Gathered {
 
 fn count_continuations(text: &[u8]) -> Option<usize> {
     count_continuations_body!(text)
+}
+
+pub(crate) fn raw_weight(raw: &[u8]) -> usize {
+    raw_weight_body!(raw)
 }
 
 pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {

@@ -101,7 +101,7 @@ macro_rules! block {
 }
 
 pub(crate) mod sse2 {
-    use super::*;
+    use super::{weight_body as weight, *};
     block!(
         "sse2",
         __m128i,
@@ -136,6 +136,11 @@ pub(crate) mod sse2 {
     fn count_continuations(text: &[u8]) -> Option<usize> {
         count_continuations_body!(text)
     }
+    #[target_feature(enable = "sse2")]
+    pub(crate) fn raw_weight(raw: &[u8]) -> usize {
+        raw_weight_body!(raw)
+    }
+
     #[target_feature(enable = "sse2")]
     pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
         scan_body!(data, start, needle)
@@ -264,6 +269,41 @@ pub(crate) mod avx2 {
         let control = _mm256_cmpeq_epi8(_mm256_min_epu8(lowest, _mm256_set1_epi8(0x1F)), lowest);
         let wrong = _mm256_or_si256(faults, control);
         (_mm256_testz_si256(wrong, wrong) == 1).then_some(continuations)
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(crate) fn weight(text: &[u8]) -> usize {
+        const BLOCKS: usize = u8::MAX as usize / 2; // until a count of a byte could overflow
+        let (blocks, rest) = text.as_chunks::<64>();
+        let (mut all_low, mut all_spaces) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+        for blocks in blocks.chunks(BLOCKS) {
+            let (mut low, mut spaces) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+            for block in blocks {
+                for part in parts(block) {
+                    let is_low = _mm256_cmpeq_epi8(_mm256_min_epu8(part, _mm256_set1_epi8(0x3F)), part);
+                    low = _mm256_sub_epi8(low, is_low);
+                    spaces = _mm256_sub_epi8(spaces, _mm256_cmpeq_epi8(part, _mm256_set1_epi8(0x20)));
+                }
+            }
+            all_low = _mm256_add_epi64(all_low, _mm256_sad_epu8(low, _mm256_setzero_si256()));
+            all_spaces = _mm256_add_epi64(all_spaces, _mm256_sad_epu8(spaces, _mm256_setzero_si256()));
+        }
+        let more =
+            _mm256_sub_epi64(_mm256_add_epi64(all_low, all_low), _mm256_mul_epu32(all_spaces, _mm256_set1_epi64x(3)));
+        let more: i64 = [
+            _mm256_extract_epi64::<0>(more),
+            _mm256_extract_epi64::<1>(more),
+            _mm256_extract_epi64::<2>(more),
+            _mm256_extract_epi64::<3>(more),
+        ]
+        .into_iter()
+        .sum();
+        (64 * blocks.len() + weight_body(rest)).wrapping_add_signed(more as isize)
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(crate) fn raw_weight(raw: &[u8]) -> usize {
+        raw_weight_body!(raw)
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
