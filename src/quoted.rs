@@ -3,15 +3,14 @@
 use crate::misses::{ALWAYS, Answers, Context, Quotation};
 use crate::outline::Outline;
 use crate::pairs::Pairs;
-use crate::plan::{self, NEVER, Replayed};
-use crate::policy::{Policy, Requests};
+use crate::plan::{self, NEVER, Period, Replayed};
 use crate::source::Bytes;
 use crate::turns::Turns;
 
 const MOST_AT_ONCE: usize = 16;
 
-/// A policy, and what is known of the requests that it is tried on.
-pub(crate) type Door<'a> = (&'a Policy, &'a Requests);
+/// The policies of a door, each with what is known of its requests.
+pub(crate) type Door<'a> = [Period<'a>];
 
 /// A quotation of a result that an earlier request has shown: under a window that is no larger than its distance, it is a miss.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,21 +49,22 @@ pub(crate) struct Examined<'a> {
 
 impl Examined<'_> {
     /// Finds what the requests quote. Results that `all`, a policy without a window, leaves raw are visible.
-    pub(crate) fn quoted(&self, all: Door<'_>, policies: &[Door<'_>]) -> Quoted {
+    pub(crate) fn quoted(&self, all: &Door<'_>, doors: &[Vec<Period<'_>>]) -> Quoted {
         let Examined { data, outline, shown, most_grams } = *self;
-        let replay = |(policy, requests): Door<'_>| plan::replay(outline, &Bytes(data), policy, requests);
+        let replay = |door: &Door<'_>| plan::replay(outline, &Bytes(data), door);
         let turns = Turns::of(outline);
         let context = Context { data, outline, turns: &turns, shown, max_result_chars: None, summaries: &[] };
-        let is_kept: Vec<bool> = replay(all).hidden_from.into_iter().map(|from| from == NEVER).collect();
+        let is_kept: Vec<bool> = replay(all).hidden_from().into_iter().map(|from| from == NEVER).collect();
         let ranks: Vec<u32> =
             is_kept.iter().zip(0..).map(|(is_kept, result)| if *is_kept { ALWAYS } else { result }).collect();
         let answers = Answers::of(&context, most_grams);
         let by_age = answers.quotations(&context, &[&ranks]).remove(0);
-        let mut by_policy: Vec<Vec<u32>> = vec![vec![]; policies.len()];
+        let mut by_policy: Vec<Vec<u32>> = vec![vec![]; doors.len()];
         let mut others: Vec<(usize, Order)> = vec![];
-        for (place, policy) in policies.iter().enumerate() {
-            let Replayed { hidden_from, summaries, .. } = replay(*policy);
-            let max_result_chars = policy.0.text.max_result_chars;
+        for (place, door) in doors.iter().enumerate() {
+            let replayed = replay(door);
+            let (hidden_from, Replayed { summaries, .. }) = (replayed.hidden_from(), replayed);
+            let max_result_chars = door.first().and_then(|(policy, ..)| policy.text.max_result_chars);
             let maskable = hidden_from.iter().zip(&is_kept).filter(|(_, is_kept)| !**is_kept).map(|(from, _)| *from);
             if !summaries.is_empty() || max_result_chars.is_some() {
                 let context = Context { max_result_chars, summaries: &summaries, turns: &turns, ..context };

@@ -31,6 +31,7 @@ __all__ = [
     "is_unrecognized",
     "mask_observation",
     "masked_message",
+    "points",
     "quoted",
     "reduce",
     "reduce_column",
@@ -54,6 +55,8 @@ _CostsAndTexts: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int]], 
 _MessageCosts: TypeAlias = tuple[tuple[int, int], list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
 _Quotation: TypeAlias = tuple[int, int, str | None, int, str]
+
+Door: TypeAlias = "Policy | list[tuple[Policy, list[int], int]]"
 
 @final
 class Policy:
@@ -216,18 +219,19 @@ def fields(data: bytes, surrogates: bool, names: list[str]) -> Any: ...
 def reduce_column(
     schema: object, array: object, policy: Policy, threads: int, with_views: bool
 ) -> tuple[bytes, list[tuple[str, bytes]], list[tuple[int, Exception]], bytes, bytes]: ...
-def replay(messages: list[Any], policies: list[Policy], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]: ...
+def replay(messages: list[Any], doors: list[Door], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]: ...
 def replay_json(
-    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any
+    data: bytes, surrogates: bool, doors: list[Door], image_chars: int, cache: Any
 ) -> list[list[ReplayedTurn]]: ...
 def quoted(
     data: bytes,
     surrogates: bool,
     all: Policy,
-    policies: list[Policy],
+    doors: list[Door],
     shown: int,
     most_grams: int | None = None,
 ) -> tuple[int, int, int, list[_Quotation], list[list[int]]]: ...
+def points(messages: list[Any]) -> list[tuple[int, bytes]]: ...
 def stored_options(store: Store) -> bytes | None: ...
 def texts(messages: list[Any], policy: Policy, *, whole: bool = False) -> list[MessageTexts]: ...
 def said(messages: list[Any]) -> list[list[tuple[str, str | None, str | None, Any]]]: ...

@@ -39,19 +39,22 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
     turns.starts.iter().zip(&turns.ends).map(|(start, end)| answer(*start, *end)).collect()
 }
 
-/// Replays the requests of a session: each sends the view of its state. Other goals than masking and reducing leave views unchanged,
-/// or truncate them.
-pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, requests: &Requests) -> Replayed {
-    let outline = &*arrived(outline, source, policy);
-    let planner = Planner::of(outline, source, policy, Given { requests, ..Given::default() });
-    let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
-    let mut replayed = planner.replay_goal(&requests);
-    let cut = outline.cuts.iter().map(|(result, _)| *result);
-    for result in cut.chain(outline.cleared.iter().map(|(result, _)| *result)) {
-        let message = outline.results[result as usize].message as usize;
-        let first = requests.partition_point(|end| *end <= message) as u32;
-        let hidden = &mut replayed.hidden_from[result as usize];
-        *hidden = if (first as usize) < requests.len() { first.min(*hidden) } else { *hidden };
+/// A policy of a door, and what is known of its requests: of those after at most so many messages, and after those of the part before.
+pub type Period<'a> = (&'a Policy, &'a Requests, usize);
+
+/// Replays the requests of a session at a door whose policy may change: each sends the view of the state that its policy makes of the
+/// whole history. Other goals than masking and reducing leave views unchanged, or truncate them.
+pub fn replay(outline: &Outline, source: &dyn Source, door: &[Period<'_>]) -> Replayed {
+    let starts: Vec<usize> = Turns::of(outline).starts.into_iter().map(|start| start as usize).collect();
+    let mut replayed = Replayed::default();
+    for (policy, requests, last) in door {
+        let outline = &*arrived(outline, source, policy);
+        let policy = &*policy.of(outline);
+        let planner = Planner::of(outline, source, policy, Given { requests, ..Given::default() });
+        if replayed.sent.is_empty() {
+            replayed = Replayed::of(outline, &starts);
+        }
+        replayed = planner.replay_goal(&starts[..starts.partition_point(|start| start <= last)], replayed);
     }
     replayed
 }
@@ -69,7 +72,8 @@ struct Played<'a> {
 }
 
 impl Planner<'_> {
-    pub(super) fn replay(&self, requests: &[usize]) -> Replayed {
+    /// Makes these requests, of which the first may have been made by another policy.
+    pub(super) fn replay(&self, requests: &[usize], mut replayed: Replayed) -> Replayed {
         let mut played = Played {
             planner: self,
             state: State::default(),
@@ -77,23 +81,45 @@ impl Planner<'_> {
             blocks: vec![],
             summary_chars: 0,
         };
-        let mut replayed = Replayed::of(self.outline);
-        for end in requests {
+        for (number, end) in requests.iter().enumerate() {
             check();
-            let (sent, step, text) = played.request(*end);
-            let results = |message: &u32| self.outline.results_of(*message as usize);
-            let hidden = step.hiding.iter().flat_map(|hiding| hiding.messages.iter().flat_map(results));
-            let changed = step.changes().map(|one| one.result as usize);
+            let other = if number == replayed.sent.len() { replayed.last.take() } else { None };
+            let is_other = other.is_some();
+            let hidden_before = played.state.gone.hidden.clone();
+            let (sent, step, text) = played.request(*end, other);
+            if number < replayed.sent.len() {
+                continue;
+            }
             replayed.summaries.extend(text.map(|text| (replayed.sent.len() as u32, text)));
-            replayed.push(sent, changed.chain(hidden));
+            if is_other || hidden_before != played.state.gone.hidden {
+                let (forms, hidden) = (played.forms(), &played.state.gone.hidden);
+                let has_form = |result: usize| forms.binary_search(&(result as u32)).is_ok();
+                let is_gone = |result: usize| hidden.has(self.outline.results[result].message as usize);
+                replayed.push_whole(sent, |result| has_form(result) || is_gone(result));
+            } else {
+                replayed.push(sent, step.changes().map(|one| one.result as usize));
+            }
         }
+        replayed.last = Some((played.layout.clone(), played.forms()));
         replayed
     }
 }
 
+/// The first number that is in one of two ascending lists.
+fn first_difference(one: &[u32], other: &[u32]) -> Option<u32> {
+    let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    one[same..].first().into_iter().chain(other[same..].first()).min().copied()
+}
+
 impl Played<'_> {
-    /// Makes a request after this many messages. Returns what is sent, its step, and the text of a new built-in summary.
-    fn request(&mut self, end: usize) -> (Sent, Step, Option<Vec<u8>>) {
+    /// The results of the view that are masked or cut.
+    fn forms(&self) -> Vec<u32> {
+        self.state.forms(&Step::default()).into_iter().map(|one| one.result).collect()
+    }
+
+    /// Makes a request after this many messages; `other` is the view before it, if that is one of another policy. Returns what is
+    /// sent, its step, and the text of a new built-in summary.
+    fn request(&mut self, end: usize, other: Option<(Layout, Vec<u32>)>) -> (Sent, Step, Option<Vec<u8>>) {
         let (context, before) = (self.planner.context(), self.state.rule.before);
         self.state.grow(context, end);
         let is_said = |message: &usize| !context.outline.messages[*message].is_agent_made;
@@ -107,14 +133,19 @@ impl Played<'_> {
         }
         let summary = hidden.summary.map(|_| SummaryForm::default().summary(context.policy, vec![]));
         let layout = Layout { hidden, summary, ..Layout::whole(end) };
-        let layout_before = core::mem::replace(&mut self.layout, layout);
+        let own_before = core::mem::replace(&mut self.layout, layout);
+        let own_change = step.first_change();
+        let (layout_before, first_changed) = match other {
+            Some((layout, forms)) => (layout, first_difference(&forms, &self.forms())),
+            None => (own_before, own_change),
+        };
         for place in self.blocks.len()..self.state.gone.hidden.shown_before(end) {
             let blocks = blocks_of(context.outline, self.state.gone.hidden.shown_at(place));
             self.blocks.push(self.blocks.last().copied().unwrap_or(0) + blocks);
         }
         let text = self.write_summary(end);
         // The first place of the previous view that is another one now, or gone.
-        let changed = step.first_change().filter(|first| message_of(context.outline, *first) < before);
+        let changed = first_changed.filter(|first| message_of(context.outline, *first) < before);
         let changed_message = changed.map(|first| message_of(context.outline, first));
         let first = self.layout.first_change(&layout_before, changed_message);
         let same = self.at(first);

@@ -12,7 +12,6 @@ use crate::policy::{
     parameters,
 };
 use crate::provider::{CacheRule, ProviderCache};
-use crate::quoted::Door;
 use crate::shape::Shape;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -40,12 +39,6 @@ impl PyPolicy {
     #[staticmethod]
     fn keep(results: usize) -> PyResult<Self> {
         guarded(|| Ok(PyPolicy { policy: Policy::keep(results), ..PyPolicy::default() }))
-    }
-}
-
-impl PyPolicy {
-    pub(super) fn door(&self) -> Door<'_> {
-        (&self.policy, &self.requests)
     }
 }
 

@@ -369,6 +369,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;
         module.add_function(wrap_pyfunction!(replay::quoted, module)?)?;
         module.add_function(wrap_pyfunction!(request::said_around, module)?)?;
+        module.add_function(wrap_pyfunction!(request::points, module)?)?;
         module.add_function(wrap_pyfunction!(session::stored_options, module)?)?;
         module.add_function(wrap_pyfunction!(texts, module)?)?;
         module.add_function(wrap_pyfunction!(said::said, module)?)?;

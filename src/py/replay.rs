@@ -9,32 +9,66 @@ use super::values::Any;
 use super::walk;
 use crate::misses::MOST_GRAMS;
 use crate::outline::Outline;
-use crate::plan::{self, Need};
-use crate::policy::Policy;
-use crate::quoted::{Door, Examined, FromResult};
+use crate::plan::{self, HiddenChange, Need, Period};
+use crate::policy::{Policy, Requests};
+use crate::quoted::{Examined, FromResult};
 use crate::scan::{scan, scan_weighing};
 use crate::source::{Bytes, Source, count_newlines};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-/// A request as sent, and what of it a prompt cache would have served.
-type SentView = (plan::Sent, plan::Served);
+/// A request as sent, what of it a prompt cache would have served, and what it hides besides.
+type SentView = (plan::Sent, plan::Served, HiddenChange);
 /// The requests of a session, and what each policy would have sent.
 type Replay = (Vec<plan::Request>, Vec<Vec<SentView>>);
 
-/// The requests of a session and what each policy would have sent; see `recede.replay`.
+/// A policy, or those of a door: each with the requests that find a cold cache besides its own, and how many messages precede its last
+/// request.
+#[derive(FromPyObject)]
+pub(super) enum PyDoor<'py> {
+    Policy(PyRef<'py, PyPolicy>),
+    Parts(Vec<(PyRef<'py, PyPolicy>, Vec<usize>, usize)>),
+}
+
+impl PyDoor<'_> {
+    fn parts(&self) -> Vec<(&Policy, Requests, usize)> {
+        match self {
+            PyDoor::Policy(one) => vec![(&one.policy, one.requests.clone(), usize::MAX)],
+            PyDoor::Parts(parts) => parts
+                .iter()
+                .map(|(one, cold, last)| {
+                    let mut requests = one.requests.clone();
+                    requests.cold.extend(cold);
+                    requests.cold.sort_unstable();
+                    requests.cold.dedup();
+                    (&one.policy, requests, *last)
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The doors, as parts that own what is known of their requests.
+type Doors<'a> = Vec<Vec<(&'a Policy, Requests, usize)>>;
+
+fn borrowed<'a>(doors: &'a Doors<'_>) -> Vec<Vec<Period<'a>>> {
+    let part = |(policy, requests, last): &'a (&Policy, Requests, usize)| (*policy, requests, *last);
+    doors.iter().map(|parts| parts.iter().map(part).collect()).collect()
+}
+
+/// The requests of a session and what each door would have sent; see `recede.replay`.
 #[pyfunction]
 pub(super) fn replay<'py>(
     messages: &Bound<'py, PyAny>,
-    policies: Vec<PyRef<'py, PyPolicy>>,
+    doors: Vec<PyDoor<'py>>,
     image_chars: usize,
     cache: plan::Cache,
 ) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
-        let policies = doors(&policies);
-        let outline = walk::walk(&mut dicts, &policies.iter().map(|(policy, _)| *policy).collect::<Vec<_>>())?;
-        let found = until_signal(|| replay_outline(&outline, &dicts, policies.into_iter(), image_chars, &cache));
+        let doors: Doors<'_> = doors.iter().map(PyDoor::parts).collect();
+        let outline = walk::walk(&mut dicts, &doors.iter().flatten().map(|(policy, ..)| *policy).collect::<Vec<_>>())?;
+        let found = until_signal(|| replay_outline(&outline, &dicts, &borrowed(&doors), image_chars, &cache));
         replayed(messages.py(), found)
     })
 }
@@ -43,19 +77,20 @@ pub(super) fn replay<'py>(
 pub(super) fn replay_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
-    policies: Vec<PyRef<'py, PyPolicy>>,
+    doors: Vec<PyDoor<'py>>,
     image_chars: usize,
     cache: plan::Cache,
 ) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
-        let policies = doors(&policies);
+        let doors: Doors<'_> = doors.iter().map(PyDoor::parts).collect();
         let sent = py.detach(|| {
-            let mut outline = scan_weighing(bytes, surrogates, policies.iter().any(|(policy, _)| policy.weighs()))?;
-            if policies.iter().any(|(policy, _)| policy.names_lines()) {
+            let policies = || doors.iter().flatten().map(|(policy, ..)| *policy);
+            let mut outline = scan_weighing(bytes, surrogates, policies().any(Policy::weighs))?;
+            if policies().any(Policy::names_lines) {
                 count_newlines(bytes, &mut outline, 0);
             }
-            let replay = || replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars, &cache);
+            let replay = || replay_outline(&outline, &Bytes(bytes), &borrowed(&doors), image_chars, &cache);
             Ok(until_signal(replay))
         });
         replayed(py, sent.map_err(|error| transcript_error(py, &error))?)
@@ -67,23 +102,24 @@ pub(super) fn replay_json<'py>(
 /// Returns how many requests it made, how many results it got, how many of the requests were examined, the fields of each
 /// quotation, and the requests by policy.
 #[pyfunction]
-#[pyo3(signature = (data, surrogates, all, policies, shown, most_grams=None))]
+#[pyo3(signature = (data, surrogates, all, doors, shown, most_grams=None))]
 pub(super) fn quoted<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     all: &PyPolicy,
-    policies: Vec<PyRef<'py, PyPolicy>>,
+    doors: Vec<PyDoor<'py>>,
     shown: usize,
     most_grams: Option<usize>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
-        let (py, bytes, all) = (data.py(), data.as_bytes(), all.door());
-        let policies = doors(&policies);
+        let (py, bytes) = (data.py(), data.as_bytes());
+        let all = [(&all.policy, &all.requests, usize::MAX)];
+        let doors: Doors<'_> = doors.iter().map(PyDoor::parts).collect();
         let most_grams = most_grams.unwrap_or(MOST_GRAMS);
         let found = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
             let examined = Examined { data: bytes, outline: &outline, shown, most_grams };
-            Ok(until_signal(|| examined.quoted(all, &policies)))
+            Ok(until_signal(|| examined.quoted(&all, &borrowed(&doors))))
         });
         let found = found.map_err(|error| transcript_error(py, &error))?;
         let quotation = |one: FromResult| (one.request, one.result, one.tool.map(Text), one.distance, Text(one.text));
@@ -92,29 +128,24 @@ pub(super) fn quoted<'py>(
     })
 }
 
-fn doors<'a>(policies: &'a [PyRef<'_, PyPolicy>]) -> Vec<Door<'a>> {
-    policies.iter().map(|policy| policy.door()).collect()
-}
-
-fn replay_outline<'a>(
+fn replay_outline(
     outline: &Outline,
     source: &dyn Source,
-    policies: impl Iterator<Item = Door<'a>>,
+    doors: &[Vec<Period<'_>>],
     image_chars: usize,
     cache: &plan::Cache,
 ) -> Replay {
     let requests = plan::requests(outline, image_chars);
-    let of_policy =
-        |(policy, known): Door<'_>| served(&requests, plan::replay(outline, source, policy, known).sent, policy, cache);
-    let views = policies.map(of_policy).collect();
-    (requests, views)
-}
-
-/// Requests, each with what the cache serves of it.
-fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, cache: &plan::Cache) -> Vec<SentView> {
     let ends: Vec<usize> = requests.iter().map(|request| request.messages).collect();
-    let served = cache.serve(&ends, &sent, policy.terms.pins_boundary);
-    sent.into_iter().zip(served).collect()
+    let views = doors.iter().map(|door| {
+        let replayed = plan::replay(outline, source, door);
+        let is_pinned = door.last().is_some_and(|(policy, ..)| policy.of(outline).terms.pins_boundary);
+        let served = cache.serve(&ends, &replayed.sent, is_pinned);
+        let both = replayed.sent.into_iter().zip(served).zip(replayed.changes);
+        both.map(|((sent, served), change)| (sent, served, change)).collect()
+    });
+    let views = views.collect();
+    (requests, views)
 }
 
 /// A list of `ReplayedTurn`s for each policy.
@@ -127,8 +158,13 @@ fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Vec<Vec<A
     by_policy.into_iter().map(of_policy).collect()
 }
 
-fn replayed_turn<'py>(py: Python<'py>, request: &plan::Request, (sent, served): SentView) -> PyResult<Any<'py>> {
+fn replayed_turn<'py>(
+    py: Python<'py>,
+    request: &plan::Request,
+    (sent, served, change): SentView,
+) -> PyResult<Any<'py>> {
     let (input, output) = sent.summary;
+    let (hidden, shown) = (PyTuple::new(py, change.hidden)?, PyTuple::new(py, change.shown)?);
     named!(
         "recede.costs._turn.ReplayedTurn",
         py,
@@ -142,6 +178,8 @@ fn replayed_turn<'py>(py: Python<'py>, request: &plan::Request, (sent, served): 
         summary_input_chars = input,
         summary_output_chars = output,
         needed = sent.need.map_or("", Need::name),
-        branch = 0
+        branch = 0,
+        hidden = hidden,
+        shown = shown
     )
 }

@@ -1,9 +1,11 @@
 //! Request bodies, for a proxy.
 
 use super::convert::{PyPolicy, Text, count_request, transcript_error};
+use super::dicts::Dicts;
 use super::guard::guarded;
 use super::reduction::json_reduction;
 use super::signals::until_signal;
+use super::walk::walk;
 use crate::fingerprint::Fingerprint;
 use crate::marks::{caches_messages, may_be_marked, newest_in_body, remarked};
 use crate::outline::{Message, Outline, Span};
@@ -25,6 +27,20 @@ pub(super) fn said_around<'py>(data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py
         let outline = scan(bytes, true).map_err(|error| transcript_error(py, &error))?;
         Ok(PyBytes::new(py, &content_keys(bytes, &outline, [0])[0]))
     })
+}
+
+/// The messages before each request that a history implies, with the key of these.
+#[pyfunction]
+pub(super) fn points<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    guarded(|| {
+        let mut dicts = Dicts::of(messages)?;
+        points_of(messages.py(), &walk(&mut dicts, &[])?)
+    })
+}
+
+fn points_of<'py>(py: Python<'py>, outline: &Outline) -> PyResult<Bound<'py, PyList>> {
+    let points = request_points(outline).into_iter();
+    PyList::new(py, points.map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes()))).collect::<Vec<_>>())
 }
 
 /// A request body that was scanned, to be masked; see `recede.proxy.RequestMasker`.
@@ -88,11 +104,7 @@ impl PyRequest {
 
     /// The messages before each request that it implies, with the key of these.
     fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        guarded(|| {
-            let points = self.held().as_ref().map(request_points).unwrap_or_default();
-            let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
-            PyList::new(py, points.collect::<Vec<_>>())
-        })
+        guarded(|| self.held().as_ref().map_or_else(|| Ok(PyList::empty(py)), |outline| points_of(py, outline)))
     }
 
     /// For each of its points the key of what system prompt, tools and messages say before it.

@@ -29,8 +29,9 @@ import recede
 from recede import costs, transcripts
 from recede._agents import AGENTS
 from recede.cli.advice import advice
-from recede.cli.played import MASKED, summarized
 from recede.costs import PRESETS
+from recede.costs._policies import MASKED, summarized
+from recede.proxy._played import PlayedProxy
 from support import turns_of
 
 SYSTEM = "s" * costs.SYSTEM_CHARS
@@ -86,7 +87,7 @@ def test_the_proxy_saves_at_least_what_the_screen_says(command: str) -> None:
     assert (one.title, one.line) == (AGENTS[command].title, f"recede proxy -- {command}")
     prices = costs.session_prices(session)
     prices = prices._replace(prices=prices.prices._replace(output=0))
-    raw, masked = costs.replay_transcript(session, [MASKED], prices=prices).costs
+    raw, masked = costs.replay_transcript(session, [MASKED], prices=prices, door=PlayedProxy(session)).costs
     assert prices.provider == preset and raw.usage.requests == STEPS + 1
     sent = bodies(history(), field, model)
     assert len(sent) == raw.usage.requests
@@ -108,7 +109,8 @@ def test_the_proxy_with_summaries_saves_at_least_what_the_screen_says(command: s
     prices = costs.session_prices(session)
     prices = prices._replace(prices=prices.prices._replace(output=0))
     policies, whole = [MASKED, summarized(10)], PRESETS[preset]
-    _, masked, more = costs.replay_transcript(session, policies, prices=prices, summary_prices=whole).costs
+    door = PlayedProxy(session)
+    _, masked, more = costs.replay_transcript(session, policies, prices=prices, summary_prices=whole, door=door).costs
     sent = bodies(history(*TALK), field, model)
     masker, views, calls = recede.proxy.RequestMasker(summaries=True), [], []
     for body in sent:

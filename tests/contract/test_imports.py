@@ -67,7 +67,7 @@ PYTHON: dict[str, set[str]] = {
     "costs": LEAVES | {"_agents", "_engine", "_model_names", "_models", "_serving", "reduction", "transcripts"},
     "proxy": LEAVES
     | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_question", "_serving", "_summarizer", "_usage"}
-    | {"costs", "reduction"},
+    | {"costs", "reduction", "transcripts"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_engine", "_models", "_question", "_serving", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},

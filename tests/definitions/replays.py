@@ -6,6 +6,7 @@ each time, which is the definition; the core makes no request twice.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from definitions.cache import Seen, Sent, seen, served
@@ -25,6 +26,9 @@ from recede.costs import ReplayedTurn
 Request = tuple[int, int]
 """How many messages came before a request, and the chars of its answer."""
 
+Door = Policy | list[tuple[Policy, list[int], int]]
+"""A policy, or several: each with the requests that find a cold cache too, and the messages before its last one."""
+
 
 def requests(outline: Outline, image_chars: int) -> list[Request]:
     """The requests of a session."""
@@ -33,28 +37,36 @@ def requests(outline: Outline, image_chars: int) -> list[Request]:
     return [(answer[0].index, sum(message.chars(image_chars) for message in answer)) for answer in answers]
 
 
-def replay(messages: list[Any], policies: list[Policy], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]:
-    """What the requests of a session would have sent under each policy."""
-    return _replayed(walk(messages), policies, image_chars, cache)
+def replay(messages: list[Any], doors: list[Door], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]:
+    """What the requests of a session would have sent at each door."""
+    return _replayed(walk(messages), doors, image_chars, cache)
 
 
 def replay_json(
-    data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any
+    data: bytes, surrogates: bool, doors: list[Door], image_chars: int, cache: Any
 ) -> list[list[ReplayedTurn]]:
     """The same for bytes."""
-    return _replayed(walk(scan(data, surrogates=surrogates)[0]), policies, image_chars, cache)
+    return _replayed(walk(scan(data, surrogates=surrogates)[0]), doors, image_chars, cache)
 
 
-def _replayed(outline: Outline, policies: list[Policy], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]:
+def _replayed(outline: Outline, doors: list[Door], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]:
     made = requests(outline, image_chars)
-    return [_turns(outline, made, policy, cache) for policy in policies]
+    return [_turns(outline, made, door, cache) for door in doors]
+
+
+def _policy_at(door: Door, end: int) -> Policy:
+    """The policy of a door for the request after so many messages."""
+    if isinstance(door, Policy):
+        return door
+    policy, cold = next((one, cold) for one, cold, last in door if end <= last)
+    return Policy({**vars(policy), "cold": sorted({*policy.cold, *cold})})
 
 
 def quoted(
     data: bytes,
     surrogates: bool,
     all: Policy,
-    policies: list[Policy],
+    doors: list[Door],
     shown: int,
     most_grams: int | None = None,
 ) -> tuple[int, int, int, list[tuple[int, int, str | None, int, str]], list[list[int]]]:
@@ -71,12 +83,13 @@ def quoted(
             distance = len(outline.beginning(before).results) - 1 - one.result
             numbers = one.request - first, one.result - first_result
             rows.append((*numbers, tools[one.result], distance, one.text))
-    for policy in policies:
-        is_known = policy.summaries is None
+    for door in doors:
+        is_known = _policy_at(door, 0).summaries is None
         missed = {
             one.request - first
             for one in found
-            if is_known and one.is_hidden(_hidden(outline.beginning(starts[one.request]), policy))
+            if is_known
+            and one.is_hidden(_hidden(outline.beginning(starts[one.request]), _policy_at(door, starts[one.request])))
         }
         by_policy.append(sorted(missed))
     made = len(starts) - first
@@ -86,17 +99,25 @@ def quoted(
 def _hidden(outline: Outline, policy: Policy) -> set[int]:
     """The results that the view of a request with this history does not have raw."""
     facts = Facts(outline, policy, None)
-    plan = _plan(facts)
-    kept = set(plan.kept)
+    return _hidden_in(facts, _plan(facts))
+
+
+def _hidden_in(facts: Facts, plan: Plan) -> set[int]:
+    outline, kept = facts.given, set(plan.kept)
     return {*facts.shown(plan), *(result.index for result in outline.results if result.message not in kept)}
 
 
-def _turns(outline: Outline, made: list[Request], policy: Policy, cache: Any) -> list[ReplayedTurn]:
-    sent = [_sent(outline, policy, end) for end, _ in made]
+def _turns(outline: Outline, made: list[Request], door: Door, cache: Any) -> list[ReplayedTurn]:
+    found = [_sent(outline, _policy_at(door, end), end) for end, _ in made]
+    sent, hidden = [one for one, _ in found], [results for _, results in found]
+    pins = bool(made) and Facts(outline, _policy_at(door, made[-1][0]), None).policy.pins_boundary
+    changes = [(now - before, before - now) for before, now in pairwise([set(), *hidden])]
     return [
-        ReplayedTurn(messages, *figures, answer_chars, one.masked, one.summarized, *one.call, one.needed)
-        for (messages, answer_chars), one, figures in zip(
-            made, sent, served(cache, sent, policy.pins_boundary), strict=True
+        ReplayedTurn(messages, *figures, answer_chars, one.masked, one.summarized, *one.call, one.needed)._replace(
+            hidden=tuple(sorted(new)), shown=tuple(sorted(again))
+        )
+        for (messages, answer_chars), one, figures, (new, again) in zip(
+            made, sent, served(cache, sent, pins), changes, strict=True
         )
     ]
 
@@ -122,13 +143,13 @@ def _fold(facts: Facts) -> Fold:
     return fold
 
 
-def _sent(outline: Outline, policy: Policy, end: int) -> Sent:
-    """What the request after so many messages would have sent."""
+def _sent(outline: Outline, policy: Policy, end: int) -> tuple[Sent, set[int]]:
+    """What the request after so many messages would have sent, and the results that it does not have raw."""
     facts = Facts(outline.beginning(end), policy, None)
     if not _has_memory(facts.policy):
         plan = _plan(facts)
         view = [seen(facts.outline.messages[index], plan.masked, policy.image_chars) for index in plan.kept]
-        return Sent(view, end, len(plan.masked))
+        return Sent(view, end, len(plan.masked)), _hidden_in(facts, plan)
     fold = _fold(facts)
     plan, summary = fold.plan(), fold.hidden.summary
     view = [
@@ -140,7 +161,7 @@ def _sent(outline: Outline, policy: Policy, end: int) -> Sent:
         block = Seen(first, ((text, _summary_chars(fold, plan)),))
         view.insert(sum(index < summary.place for index in plan.kept), block)
     shown = {facts.runs.begun[index] for index in plan.kept if facts.outline.messages[index].is_agent_made}
-    return Sent(
+    sent = Sent(
         view,
         end,
         masked=sum(not fold.hides(place) for place in fold.masked),
@@ -148,6 +169,7 @@ def _sent(outline: Outline, policy: Policy, end: int) -> Sent:
         call=_call(fold),
         needed=_needed(fold),
     )
+    return sent, _hidden_in(facts, plan)
 
 
 def _summary_chars(fold: Fold, plan: Plan) -> int:

@@ -16,8 +16,8 @@ import limits
 from economy import every_session, long_sessions
 
 from recede import costs
-from recede.cli.played import MASKED
 from recede.costs._misses import LONG_SESSION
+from recede.costs._policies import MASKED
 from recede.designs import mask_observations
 
 # Of the others `make test-slow` takes care, but for one that takes minutes.

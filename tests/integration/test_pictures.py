@@ -18,10 +18,11 @@ import pytest
 
 from recede import costs
 from recede.cli.page import page, session_rows, thinned, ticks
-from recede.cli.played import MASKED, Session
+from recede.cli.played import Session
 from recede.cli.record import Asked, record_of
 from recede.cli.screen import screen
 from recede.cli.tables import money
+from recede.costs._policies import MASKED
 from recede.designs import mask_observations
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -12,10 +12,11 @@ from children import recede_command as run
 
 import recede
 from recede.cli.comparison import RECORDED, list_table, misses_text
-from recede.cli.played import STUDY, Session
+from recede.cli.played import Session
 from recede.cli.record import Asked, QuotedRequest, record_of
 from recede.cli.tables import money, tenths
 from recede.costs import WindowChoice, WindowCurve
+from recede.costs._policies import STUDY
 from support import ROOT, user
 
 LINE = "def total(rows: list[Row]) -> float:"

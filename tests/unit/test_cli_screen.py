@@ -19,6 +19,7 @@ from recede.cli.played import Session
 from recede.cli.record import Asked, record_of
 from recede.cli.screen import screen
 from recede.cli.tables import compact, gain, middle, span_of, words_of
+from recede.proxy._played import PlayedProxy
 from support import dumps, put, tool_result, tool_use, turns, turns_of, user
 
 LONG = [user("Fix the test."), *turns(60, chars=4_000)]
@@ -44,7 +45,7 @@ def claude_log(
         content = [{"type": "text", "text": "w" * said}, *tool_use(str(step), name="Bash")["content"]]
         message = {"id": f"{name}{step}", "role": "assistant", "content": content, "model": model}
         message["usage"] = {**usage, "output_tokens": 10 + said // 4}
-        at = f"2026-11-{2 + step * 20 // steps:02}T10:00:00Z"
+        at = f"2026-11-02T{10 + step // 60}:{step % 60:02}:00Z"
         records += [claude("assistant", message, timestamp=at)]
         records += [claude("user", user([tool_result(str(step), f"{step} " + "r" * chars)]))]
         sent, before = sent + (chars + said) // 4, sent
@@ -115,7 +116,7 @@ def amounts(found: list[str]) -> dict[str, float]:
 
 def test_four_agents_have_the_four_answers_within_fifteen_lines(four: Path) -> None:
     found = shown()
-    assert found[0] == "4 sessions of Claude Code, Codex, Gemini CLI, OpenHands; 107 requests"
+    assert found[0] == "4 sessions of Claude Code, Codex, Gemini CLI, OpenHands; 107 requests, Nov 2"
     first = "\n".join(found[:15])
     assert list(amounts(found)) == ["you paid", "you paid, as estimated", "together", "masked when it pays"]
     logged, estimated, together, _ = amounts(found).values()
@@ -137,8 +138,9 @@ def test_four_agents_have_the_four_answers_within_fifteen_lines(four: Path) -> N
 def test_the_amounts_are_shares_of_what_was_paid(home: Path) -> None:
     """Also where the replay of the raw history costs something else: here without the requests that were cold."""
     path = put(home / ".claude/projects/a/one.jsonl", claude_log(60, cold=range(40, 60)))
-    paid = costs.logged_bill(transcripts.read(path).requests).cost
-    [_, masked] = costs.replay_transcript(transcripts.read(path), [MASKED], pauses="none").costs
+    session = transcripts.read(path)
+    paid = costs.logged_bill(session.requests).cost
+    [_, masked] = costs.replay_transcript(session, [MASKED], pauses="none", door=PlayedProxy(session)).costs
     assert masked.cost < 0.5 * paid * masked.of_raw, "they differ much"
     found = amounts(shown("replay", "--set", "pauses=none"))
     assert found["you paid"] == pytest.approx(paid, abs=0.006)

@@ -164,10 +164,9 @@ def test_a_body_that_cannot_be_read_is_sent_as_it_came(body: bytes, caplog: pyte
 
 
 def test_our_own_fault_sends_the_body_as_it_came(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    masker = RequestMasker()
-    monkeypatch.setattr(masker, "_clock", lambda: 1 / 0)
+    masker = RequestMasker(clock=lambda: 1 / 0)
     body = anthropic(40)
     done = mask(masker, body)
     assert done.body is body and done.fault == "ZeroDivisionError"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session, paid_parts
+from recede.cli.played import Session, paid_parts
 from recede.cli.record import DayCost, QuotedRequest, Record, costs_of
 from recede.cli.tables import first_of, gain, money, percent, prose, share, table, tenths, words_of
 from recede.costs import (
@@ -22,6 +22,7 @@ from recede.costs import (
     compare_costs,
     quoted_share,
 )
+from recede.costs._policies import MASKED
 from recede.designs import approx_tokens
 
 # The columns that a narrow screen lacks, the first to go first; that of no cache goes with its share of raw.

@@ -35,30 +35,13 @@ from recede.costs import (
     session_prices,
 )
 from recede.costs._misses import LEAST_WINDOW
+from recede.costs._policies import MASKED, STUDY, summarized
 from recede.designs import mask_observations
+from recede.proxy._played import PlayedProxy
 from recede.reduction import ToolReport
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.transcripts import Transcript
-
-MASKED = "break_even:window=10"
-"""The choice where no window is advised: `keep=10`, as at every door."""
-
-
-def summarized(window: int) -> str:
-    """The same with summaries of old turns when they pay: what a door with this `keep` and a summarizer sends."""
-    return f"hybrid:window={window},at=break_even,tail={window},boundary=break_even"
-
-
-_BOUNDARIES = ("", ",boundary=break_even")
-
-STUDY = (
-    *(f"{name}:window={window}" for name in ("sliding", "break_even") for window in (5, 10, 20, 58)),
-    *(f"summary:every={size},tail=10" for size in (10, 21, 43)),
-    *(f"summary:every=21,tail={tail}" for tail in (5, 20)),
-    *(f"hybrid:window=10,at={size},tail=10{moves}" for moves in _BOUNDARIES for size in (21, 43, 86)),
-    *(f"hybrid:window=10,at=43,tail={tail}{moves}" for moves in _BOUNDARIES for tail in (5, 20)),
-)
-"""Choices of the research, and their neighbors: windows of masks, turns in a summary, and turns that it leaves."""
+from recede.transcripts._places import COMMANDS_OF_FORMATS, PROGRAMS_OF_FORMATS
 
 
 class LoggedBill(NamedTuple):
@@ -91,6 +74,7 @@ class Session(NamedTuple):
     log: Logged | None = None  # None where the file is no log
     is_flat: bool = False  # whether prices were given, at which the logged tokens are not paid
     title: str = ""  # its project or first words, and when it began; empty where no time is logged
+    door: str = "recede.History"  # which was played: that, or the proxy
 
     @property
     def turns(self) -> tuple[ReplayedTurn, ...]:
@@ -291,10 +275,10 @@ def _title(history: InputHistory, log: Logged) -> str:
 
 def _session(plan: Plan, history: InputHistory) -> Session:
     transcript, log, price, settings = history.session, None, plan.asked.price, plan.asked.settings
-    title = ""
     policies = tuple(dict.fromkeys((*plan.policies, *plan.besides)))
     how = {name: getattr(settings, name) for name in ("system_chars", "summary_chars")}
     how |= {"summary_prices": price.summary_prices, "cache": price.cache, "with_misses": True}
+    raw, is_proxy, title = mask_observations(history.parsed(), keep_results=_EVERYTHING), False, ""
     if transcript is None:
         how |= {"prices": price.prices or Prices(), "cache": price.cache or "anthropic"}
         replayed = history.run(lambda data: replay_json(data, policies, **how))
@@ -305,9 +289,17 @@ def _session(plan: Plan, history: InputHistory) -> Session:
             log = log._replace(plan=plan.claude_plan)
         prices = log.prices if price.prices is None else log.prices._replace(prices=price.prices, unpriced=())
         how |= {"prices": prices, "with_misses": transcript.has_texts, "pauses": settings.pauses}
-        replayed = replay_transcript(transcript, policies, **how)
-    raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
-    return Session(named(history), history.format, replayed, raw.tools, log, price.prices is not None, title)
+        is_proxy = plays_proxy(plan.asked.door, transcript.format, raw.tools)
+        door = PlayedProxy(transcript) if is_proxy else None
+        replayed = replay_transcript(transcript, policies, door=door, **how)
+    own = price.prices is not None, title, "the proxy" if is_proxy else "recede.History"
+    return Session(named(history), history.format, replayed, raw.tools, log, *own)
+
+
+def plays_proxy(door: str | None, format: str, tools: Mapping[str, ToolReport]) -> bool:
+    """Whether the proxy is played: by choice, or else for agents that can be pointed at it, and call tools by name."""
+    is_pointed = format in COMMANDS_OF_FORMATS or (format in PROGRAMS_OF_FORMATS and (not tools or any(tools)))
+    return is_pointed if door is None else door == "proxy"
 
 
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:

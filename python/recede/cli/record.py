@@ -9,9 +9,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from recede.cli.advice import Advice, advice, title_of
-from recede.cli.played import MASKED, Session, paid_parts, summarized
+from recede.cli.played import Session, paid_parts
 from recede.cli.tables import span_of
 from recede.costs._misses import LONG_SESSION, quoted_part
+from recede.costs._policies import MASKED, summarized
 from recede.transcripts._unread import NOTHING, Unread
 
 ELONGATION = 0.15  # the research has 13 to 18 % more turns of agents with summaries
@@ -19,7 +20,6 @@ LEAST = 0.005  # a share below it is nothing
 _WORTH = 0.05  # of what was paid: summaries that save less than that besides are no reason to ask a model
 _MOST = 0.9  # the sessions that are named bring this share of what is saved
 _WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tokens
-_MAX_OVERCOST = 0.1
 
 
 class Asked(NamedTuple):
@@ -34,7 +34,6 @@ class Asked(NamedTuple):
     context_window: int = 0  # the tokens that the model takes; 0: the smallest usual number that all requests fit into
     window: int | None = None  # the advised one: how many of the newest results stay raw; None: there is no advice
     elongation: float = ELONGATION  # by what share agents with summaries take more turns
-    names_html: bool = True  # not where `--html` was given, and not on the page itself
 
     @property
     def masked(self) -> str:
@@ -58,6 +57,7 @@ class SessionCost(NamedTuple):
 
     name: str
     agent: str
+    door: str  # which was played: the proxy or a `History`
     days: str
     requests: int
     results: int
@@ -155,7 +155,7 @@ class Record(NamedTuple):
     costs_more: bool = False
     results_at_median: int = 0
     pays_after_results: int = LONG_SESSION
-    max_overcost: float = _MAX_OVERCOST
+    max_overcost: float = 0.1  # the default of each door
     examined: int = 0  # requests that were examined for quotations
     quoted: tuple[QuotedRequest, ...] = ()
     saved: Saved = Saved()
@@ -167,13 +167,11 @@ class Record(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """All but the sessions and the picture, as plain values."""
         asked = self.asked
-        plain = {name: _plain(value) for name, value in self._asdict().items() if name not in _APART}
+        apart = {"asked", "sessions", "growth", "requests"}
+        plain = {name: _plain(value) for name, value in self._asdict().items() if name not in apart}
         unread = asked.unread.words(has_results=any(one.results for one in self.sessions))
         said = {"window": asked.window, "elongation": asked.elongation, "damaged": asked.damaged, "unread": unread}
         return {**plain, **said, "notes": list(asked.notes)}
-
-
-_APART = ("asked", "sessions", "growth", "requests")
 
 
 def _plain(value: Any) -> Any:
@@ -185,13 +183,12 @@ def _plain(value: Any) -> Any:
 def record_of(sessions: Sequence[Session], asked: Asked) -> Record:
     """Compute the record of sessions that were played under the policies that `asked` names, with misses."""
     played = [session for session in sessions if session.requests]
-    days = span_of([time for session in sessions for time in session.times])
     rows = tuple(_cost(session, asked) for session in sessions)
     found = Record(
         asked,
         rows,
         tuple(dict.fromkeys(row.agent for row in rows)),
-        days,
+        span_of([time for session in sessions for time in session.times]),
         sum(row.requests for row in rows),
         paid_parts(sessions),
         _by_day(sessions, asked),
@@ -209,7 +206,7 @@ def record_of(sessions: Sequence[Session], asked: Asked) -> Record:
     of_tokens = masked.tokens / raw.tokens if raw.tokens else 1.0
     masked = masked._replace(of_raw=of_tokens if in_tokens else masked.dollars / raw.dollars)
     more = None if in_tokens else _with_summaries(sessions, raw, masked, asked)
-    without_plan = [session for session in played if not session.is_plan]
+    summarized_ones = [session for session in played if more is not None and not session.is_plan]
     examined = sum(session.replay.misses.examined for session in played if session.replay.misses is not None)
     policies = ["raw", asked.masked, *([] if more is None else [more.policy])]
     first = min(zip(rows, sessions, strict=True), key=lambda pair: (not pair[1].requests, pair[0].rank))[1]
@@ -230,9 +227,7 @@ def record_of(sessions: Sequence[Session], asked: Asked) -> Record:
         saved=_saved([row for row in rows if row.requests], in_tokens=in_tokens),
         unpriced=_unpriced(silent, shares, asked.masked) if silent else None,
         advice=tuple(_advised(played, rows, asked, in_tokens=in_tokens)),
-        summary_advice=tuple(_advised(without_plan, rows, asked, in_tokens=in_tokens, summarizes=True))
-        if more is not None
-        else (),
+        summary_advice=tuple(_advised(summarized_ones, rows, asked, in_tokens=in_tokens, summarizes=True)),
         growth=_growth(first, policies),
     )
 
@@ -243,6 +238,7 @@ def _cost(session: Session, asked: Asked) -> SessionCost:
     return SessionCost(
         session.name,
         title_of(session.format),
+        session.door,
         span_of(session.times),
         session.requests,
         session.results,

@@ -62,6 +62,11 @@ _flag = partial(click.option, is_flag=True)
     "keep_last:messages=K, summary:every=N,tail=M, hybrid:window=W,at=N,tail=M, budget:tokens=N,fill=F. "
     "Repeatable.",
 )
+@click.option(
+    "--door",
+    type=click.Choice(("proxy", "history")),
+    help="Play what this sends.  [default: the proxy for agents that can be pointed at it, else History]",
+)
 @_flag("--check", help="Hold the raw history, as estimated, against what the logs say: tokens by kind and dollars.")
 @price_option
 @prices_option
@@ -124,7 +129,6 @@ def _print(plan: Plan, played: Played, again: str) -> None:
         asked.settings.context_window,
         None if best is None else best.window,
         asked.settings.elongation or ELONGATION,
-        names_html=asked.html is None,
     )
     record = record_of(sessions, facts) if plan.besides else None
     if record is not None and asked.html is not None:
@@ -142,7 +146,7 @@ def _print(plan: Plan, played: Played, again: str) -> None:
         text = curve_text(curve, sessions)
     elif record is not None and plan.is_screen:
         more = [*said, price_line(sessions)] if verbosity() > 0 else []
-        lines = prose(screen(record)).split("\n")
+        lines = prose(screen(record, names_html=asked.html is None)).split("\n")
         if has_colors():  # the line of masking is in color
             masked = next((line for line in lines if line.startswith("  masked when it pays")), "")
             lines = [click.style(line, fg="green", bold=True) if line == masked else line for line in lines]

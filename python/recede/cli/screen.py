@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from textwrap import wrap
 
@@ -29,7 +30,7 @@ def screen(record: Record, *, names_html: bool = True) -> list[str]:
     if record.in_tokens and record.paid:
         rows += ["", f"  at API prices: {money(raw.dollars)}; {money(masked.dollars)} masked when it pays"]
     silent = [] if record.unpriced is None else _without_dollars(record.unpriced)
-    lines += [_head(record), "", *rows, "", *silent, *_quoted(record)]
+    lines += [_head(record), "", *rows, "", _doors(record), *silent, *_quoted(record)]
     if saves:
         lines += [*_saved_by(record), *_to_type(record)]
     end = _end(record, is_said=not (saves or has_results), names_html=names_html)
@@ -48,7 +49,7 @@ def _end(record: Record, *, is_said: bool, names_html: bool) -> list[str]:
     """The last lines: what else there is to type, what could not be read, and how many notes there are."""
     lines = [""]
     every = "all choices: recede replay -h"
-    pictures = f"  pictures: {typed(record, '--html report.html')}" if names_html and record.asked.names_html else ""
+    pictures = f"  pictures: {typed(record, '--html report.html')}" if names_html else ""
     fits = pictures and len(pictures) + 3 + len(every) <= COLUMNS
     lines += [f"{pictures}{every:>{COLUMNS - len(pictures)}}"] if fits else filter(None, [pictures, f"  {every}"])
     lines += _not_read(record, is_said=is_said)
@@ -108,6 +109,13 @@ def _without_dollars(silent: Unpriced) -> list[str]:
     ]
 
 
+def _doors(record: Record) -> str:
+    """Name the doors that were played."""
+    counts = Counter(row.door for row in record.sessions if row.requests)
+    said = (f"{door}: {counted(count, 'session')}" for door, count in counts.items())
+    return f"  played as  {', '.join(said)}"
+
+
 def _quoted(record: Record) -> list[str]:
     if not record.examined:
         return []
@@ -130,7 +138,7 @@ def _saved_by(record: Record) -> list[str]:
     line = f"  saved by   {saved.sessions:,} {long}{'session' if saved.sessions == 1 else 'sessions'}"
     line += f": {show(saved.amount)}{of}" + (" tokens" if record.in_tokens else "")
     rest = show(abs(saved.others_amount)) if saved.others_amount else "nothing"
-    rest += " more" if saved.others_amount < 0 else ""
+    rest = f"cost {rest} more" if saved.others_amount < 0 else rest
     return [
         line + (f"; {saved.others:,} {short}{'one' if saved.others == 1 else 'ones'}: {rest}" if saved.others else "")
     ]

@@ -95,11 +95,15 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
             cached = min(cached, found.served_chars(turn.messages, last_view + last_extra))
         answer = turn.answer_chars if tokens is None else tokens / found.tokens_per_char
         sent, read = round(scale * view), round(scale * cached)
-        counts = turn.masked_count, turn.summarized_turns
-        summary = round(scale * turn.summary_input_chars), round(scale * turn.summary_output_chars)
-        written = sent - read if is_written else 0
         made.append(
-            ReplayedTurn(turn.messages, sent, read, written, round(scale * answer), *counts, *summary, turn.needed)
+            turn._replace(
+                view_chars=sent,
+                cached_chars=read,
+                written_chars=sent - read if is_written else 0,
+                answer_chars=round(scale * answer),
+                summary_input_chars=round(scale * turn.summary_input_chars),
+                summary_output_chars=round(scale * turn.summary_output_chars),
+            )
         )
         last_view, last_extra = turn.view_chars, extra
     return tuple(made)

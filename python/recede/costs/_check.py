@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
-from recede.costs._policies import DEFAULT_POLICIES, reads_texts
+from recede.costs._policies import DEFAULT_POLICIES, PlayedDoor, reads_texts
 from recede.costs._prices import Cache, Prices
 from recede.costs._quotations import Misses
 from recede.costs._replay import SYSTEM_CHARS, Replay, replay, replayed
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 _PAUSES = ("logged", "timed", "none")
 _SHRUNK = 0.8  # of what the request before sent: less is a compaction
+
+
+class TranscriptDoor(Protocol):
+    """A door that plays the requests of a log."""
+
+    def periods(self, context: Transcript, static: int) -> PlayedDoor:
+        """Decide the requests of a context, in which system prompt and tools have `static` characters."""
 
 
 class BillCheck(NamedTuple):
@@ -69,6 +76,7 @@ def replay_transcript(
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
     with_misses: bool = False,
+    door: TranscriptDoor | None = None,
 ) -> Replay:
     """Replay each context of a session, with the tokens, models and times of its log.
 
@@ -84,6 +92,7 @@ def replay_transcript(
         summary_prices: as for `replay`.
         summary_chars: as for `replay`.
         with_misses: as for `replay`.
+        door: what decides for ``break_even``, and for ``hybrid`` as in `replay`; None: a `recede.History`.
 
     Returns:
         A `Replay` of all contexts, one after the other; those without logged usage count four characters a token.
@@ -107,6 +116,7 @@ def replay_transcript(
     found = session_prices(transcript, own_prices) if prices is None else prices
     options: dict[str, Any] = {"prices": found.prices, "cache": found.cache if cache is None else cache}
     options |= {"system_chars": system_chars, "summary_prices": summary_prices, "summary_chars": summary_chars}
+    options["is_priced"] = cache is not None
     replays = []
     for context in transcript.each_context():
         calibration = calibrate(context)
@@ -115,7 +125,9 @@ def replay_transcript(
             calibration = calibration._replace(misses={})
         has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
         options |= {"times": times if has_times else None, "calibration": calibration, "shown": context.shown}
-        played = replayed(context.messages, policies, with_misses=with_misses, **options)
+        static = system_chars if calibration is None else calibration.system_chars
+        own = None if door is None else door.periods(context, static)
+        played = replayed(context.messages, policies, with_misses=with_misses, door=own, **options)
         replays.append(_placed(played, context))
     joined = (
         parts[0]._replace(turns=tuple(chain.from_iterable(part.turns for part in parts)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from recede import _engine
 from recede._errors import meant, one_of
@@ -13,7 +13,7 @@ from recede._recall import PLACEHOLDER
 from recede.costs._prices import CacheFacts, Prices
 from recede.providers import Provider, checked_provider, policy_cache
 from recede.reduction._options import SESSION_DEFAULTS
-from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, replay_policy
+from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, own_policy, replay_policy
 
 _EVERYTHING = 1 << 60
 # Anthropic does not document its text; this one is that of its coding agent.
@@ -118,19 +118,95 @@ def replay_policies(
 DEFAULT_POLICIES = replay_policies()
 """The policies that `replay` compares by default."""
 
+MASKED = "break_even:window=10"
+"""The choice where no window is advised: `keep=10`, as at every door."""
+
+
+def summarized(window: int) -> str:
+    """The same with summaries of old turns when they pay: what a door with this `keep` and a summarizer sends."""
+    return f"hybrid:window={window},at=break_even,tail={window},boundary=break_even"
+
+
+_BOUNDARIES = ("", ",boundary=break_even")
+
+STUDY = (
+    *(f"{name}:window={window}" for name in ("sliding", "break_even") for window in (5, 10, 20, 58)),
+    *(f"summary:every={size},tail=10" for size in (10, 21, 43)),
+    *(f"summary:every=21,tail={tail}" for tail in (5, 20)),
+    *(f"hybrid:window=10,at={size},tail=10{moves}" for moves in _BOUNDARIES for size in (21, 43, 86)),
+    *(f"hybrid:window=10,at=43,tail={tail}{moves}" for moves in _BOUNDARIES for tail in (5, 20)),
+)
+"""Choices of the research, and their neighbors: windows of masks, turns in a summary, and turns that it leaves."""
+
+
+_Values = dict[str, "int | str"]
+
+
+class PlayedDoor(Protocol):
+    """What a door decides for a session, by its options."""
+
+    def door(self, options: Mapping[str, Any], *, summarizes: bool) -> Any:
+        """Return its policy, or its policies, each with the requests that found a cold cache and its last request."""
+
+
+class PlayedHistory(NamedTuple):
+    """`recede.History` with more options than those of a policy."""
+
+    given: Mapping[str, Any] = {}
+
+    def door(self, options: Mapping[str, Any], *, summarizes: bool) -> Any:
+        """Compile its policy."""
+        return own_policy(
+            _engine.engine, {**self.given, **options}, reduces=True, summarizer=str if summarizes else None
+        )
+
+    @classmethod
+    def at(cls, prices: Prices | None, facts: CacheFacts) -> PlayedHistory:
+        """One that is told these prices, if there are any, and which requests found the cache cold."""
+        given: dict[str, Any] = {"cold": cold} if (cold := facts.cold_requests()) else {}
+        if prices is not None:
+            base = prices.input or 1.0
+            shares = {name: getattr(prices, of) / base for name, of in _SHARES.items()}
+            given["provider"] = checked_provider("cache", _provider(facts))._replace(**shares)
+        return cls(given)
+
+
+_SHARES = {"read": "cached", "write": "write", "output": "output"}
+
 
 def compiled_policies(
-    specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int, facts: CacheFacts
+    specs: Iterable[str],
+    prices: Prices,
+    summary_prices: Prices,
+    summary_chars: int,
+    facts: CacheFacts,
+    door: PlayedDoor,
 ) -> dict[str, Any]:
-    """Compile policies, by their normalized names; raw first."""
+    """Compile policies, by their normalized names; raw first. What a door sends by its own rule, `door` compiles."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
     read = {_name(*parsed): parsed for parsed in map(parse_policy, ("raw", *specs))}
     model = (min(summary_chars, _EVERYTHING), SUMMARY_PROMPT_CHARS) if summary_chars else None
-    return {name: _compiled(*parsed, prices, summary_prices, model, facts) for name, parsed in read.items()}
+    return {
+        name: _at_door(*parsed, model, door) or _compiled(*parsed, prices, summary_prices, model, facts)
+        for name, parsed in read.items()
+    }
 
 
-_Values = dict[str, "int | str"]
+def _at_door(name: str, values: _Values, model: tuple[int, int] | None, door: PlayedDoor) -> Any:
+    """The policy of a door with these values; None if no door has them."""
+    keep, is_default = values.get("window"), model == (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
+    is_summed = name == "hybrid" and is_default and values["tail"] == keep and _is_at_doors(name, values)
+    if not (name == "break_even" or is_summed) or values["cache_breakpoint"] != "keep":
+        return None
+    most = values["max_overcost"]
+    options = {"keep": keep, **({} if most == "0.1" else {"max_overcost": None if most == "none" else float(most)})}
+    return door.door(options, summarizes=is_summed)
+
+
+def _is_at_doors(name: str, values: _Values) -> bool:
+    """Whether this is the hybrid of the doors that have a summarizer; the others are the published one."""
+    return name == "hybrid" and values["at"] == values["boundary"] == "break_even"
 
 
 def parse_policy(spec: str) -> tuple[str, _Values]:
@@ -205,9 +281,7 @@ def _compiled(
     name: str, values: _Values, prices: Prices, summary_prices: Prices, model: tuple[int, int] | None, facts: CacheFacts
 ) -> Any:
     goal: str = "mask"
-    # The hybrid of the doors that have a summarizer; the others are the published one.
-    is_at_doors = name == "hybrid" and values["at"] == values["boundary"] == "break_even"
-    is_own = name in _MASKS or name == "budget" or is_at_doors
+    is_own = name in _MASKS or name == "budget" or _is_at_doors(name, values)
     options: dict[str, Any] = {"keep_results": values.get("window", values.get("keep", _EVERYTHING))}
     boundary, summaries = None, None
     cached, write = float(prices.cached), float(prices.write)

@@ -12,7 +12,7 @@ from recede._bodies import dumps
 from recede._report import OverLimit
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
-from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
+from recede.costs._policies import DEFAULT_POLICIES, PlayedDoor, PlayedHistory, compiled_policies
 from recede.costs._prices import CACHES, Cache, Prices, Usage, cache_facts, named_cache
 from recede.costs._quotations import Misses, misses_of
 from recede.costs._turn import ReplayedTurn
@@ -129,13 +129,14 @@ def replay(
 ) -> Replay:
     """Replay a finished session, request by request, under several policies.
 
-    Each run of agent messages is the answer to one request.
+    Each run of agent messages is the answer to one request. ``break_even``, and ``hybrid`` with break-even boundary and
+    summaries, are what a `recede.History` with this `keep` sends.
 
     Args:
         messages: the raw history, as for `reduce`; the `.messages` of a transcript.
         policies: the policies to compare, each written ``name:key=value,key=value``; `recede.costs` has a list. ``raw``
             is always included.
-        prices: per million tokens; see `Prices` for the defaults.
+        prices: per million tokens; see `Prices` for the defaults. Others, or another cache, are told to the `History`.
         cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
         times: when requests were made, in seconds since any moment, by how many messages came before each. A request
             without a time follows at once. None: no pause lets the cache grow cold.
@@ -176,7 +177,8 @@ def replay(
         (55792, 12000, 49)
     """
     asked = policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration
-    return replayed(messages, *asked, with_misses=with_misses)
+    is_priced = prices != Prices() or cache != "anthropic"
+    return replayed(messages, *asked, with_misses=with_misses, is_priced=is_priced)
 
 
 def replay_json(
@@ -200,7 +202,8 @@ def replay_json(
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     asked = policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration
-    return replayed(data, *asked, is_json=True, with_misses=with_misses)
+    is_priced = prices != Prices() or cache != "anthropic"
+    return replayed(data, *asked, is_json=True, with_misses=with_misses, is_priced=is_priced)
 
 
 def compare_costs(replays: Iterable[Replay | ReplayUsage], elongation: float = 0.0) -> tuple[PolicyCost, ...]:
@@ -254,8 +257,13 @@ def replayed(
     is_json: bool = False,
     shown: int = 0,
     with_misses: bool = False,
+    door: PlayedDoor | None = None,
+    is_priced: bool = False,
 ) -> Replay:
-    """Replay a history, serialized or not, whose first `shown` messages belong to an earlier context."""
+    """Replay a history, serialized or not, whose first `shown` messages belong to an earlier context.
+
+    Without a `door` it is that of a `History`, which is told the prices only if they are `is_priced`.
+    """
     for name, found in (("prices", prices), ("summary_prices", summary_prices)):
         if isinstance(found, Prices):
             found.checked()
@@ -267,7 +275,8 @@ def replayed(
     cache = named_cache(cache)
     per_token = CHARS_PER_TOKEN if calibration is None else 1 / calibration.tokens_per_char
     facts = cache_facts(cache, prices, times, whole_number()("system_chars", system_chars), per_token)
-    policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
+    door = PlayedHistory.at(prices if is_priced else None, facts) if door is None else door
+    policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts, door)
     asked = list(policies.values()), image_chars_of({}), facts
     if is_json:
         data = as_bytes(history)

@@ -23,6 +23,9 @@ class ReplayedTurn(NamedTuple):
         summary_output_chars: characters of that summary.
         needed: over a budget ``masks``, ``cuts``, ``summary`` or ``truncation``, by what the view shows; else "".
         branch: of a session with branches, the number of that which it belongs to.
+        hidden: the results that it hides and the request before it showed: masked, cut or in a hidden message. They are
+            numbered from 0 in the order of the history of its context.
+        shown: the results that it shows again, as where a policy changed.
 
     Example:
         >>> import recede
@@ -41,6 +44,8 @@ class ReplayedTurn(NamedTuple):
     summary_output_chars: int = 0
     needed: str = ""
     branch: int = 0
+    hidden: tuple[int, ...] = ()
+    shown: tuple[int, ...] = ()
 
     @property
     def usage(self) -> Usage:

@@ -18,6 +18,7 @@ from recede._usage import LoggedUsage, shows_cache, usage_of
 from recede.providers import Provider, checked_provider, has_entries, model_verifies, rounded_static, tokenizers
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._caches import Caches
+from recede.proxy._course import Course
 from recede.proxy._keys import RefusedError, credentials, has_login, is_switched_off
 from recede.proxy._ledger import ColdRequests, Known
 from recede.proxy._masked import Door, MaskedRequest
@@ -29,7 +30,7 @@ from recede.reduction._counting import MASKED, OVER_LIMIT, all_costs, counted, s
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import IS_OFF, image_chars_of, refuse_unknown
-from recede.reduction._share import has_limits, in_tokens
+from recede.reduction._share import has_limits
 from recede.reduction._signature import takes
 from recede.reduction._unrecognized import RequestsWithoutResults
 
@@ -123,14 +124,14 @@ class RequestMasker:
         for name in hosts.values():
             checked_provider("hosts", name)
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
-        self._policies = Policies(self._options, summarizes=self.summarizes)
+        self.policies = Policies(self._options, summarizes=self.summarizes)
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._weighs = has_limits(options) and not self.counts_tokens
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
-        self._policies.of(self._own or Provider.of("anthropic"))  # raises
+        self.policies.of(self._own or Provider.of("anthropic"))  # raises
         self._ledger = ColdRequests(state)
-        self._caches = Caches(self._own, hosts, self._ledger)
+        self.course = Course(Caches(self._own, hosts, self._ledger), self._ledger, clock)
         self._summaries: Summaries | None = None
         if self.summarizes:
             self._summaries = Summaries(None if state is None else f"{os.fspath(state)}.summaries", clock)
@@ -259,7 +260,7 @@ class RequestMasker:
         if self.counts_tokens:
             counter = self._options["token_counter"]
             static = static_cost_of_json(plain, False, counter, is_bounded=True)
-            texts = _engine.engine.texts(history_of(plain), self._policies.of(Provider.of(route.provider)))
+            texts = _engine.engine.texts(history_of(plain), self.policies.of(Provider.of(route.provider)))
             costs = all_costs(texts, counter, image_chars_of({}))
         verifies = model_verifies(model) or (self._own is not None and self._own.verifies_reasoning)
         keys = request.content_keys() if verifies or request.is_signed else []
@@ -270,31 +271,34 @@ class RequestMasker:
             if not (route.is_counted and verifies):  # a question for a count may have other tools
                 self._ledger.note_refused(points[-1], self._clock())
         verifies = verifies or door.was_refused or known.refusals > 0
-        cache = self._caches.of_request(
-            route, model or "", request, points, plain, upstream or self._upstream, known.provider, verifies
-        )
-        provider = cache.provider
-        if self._weighs:
-            static = static_cost_of_json(plain, False, None, tokenizers(provider, model), is_bounded=True)
-        elif not self.counts_tokens and has_entries(provider):
-            static = rounded_static(static_cost_of_json(plain, False, is_bounded=True))
-        is_sent = bool(points) and points[-1][0] == request.messages and not route.is_counted
-        cold = self._ledger.cold_requests(
+
+        def static_of(provider: Provider) -> int:
+            if self._weighs:
+                return static_cost_of_json(plain, False, None, tokenizers(provider, model), is_bounded=True)
+            if not self.counts_tokens and has_entries(provider):
+                return rounded_static(static_cost_of_json(plain, False, is_bounded=True))
+            return static
+
+        cache, cold, arguments = self.course.of(
+            route,
+            model or "",
+            request,
             points,
-            ttl_seconds=cache.ttl_seconds,
-            now=self._clock(),
-            note=not route.is_counted and not is_off,
-            is_cold=cache.is_missing,
-            provider=provider if cache.is_found else None,
+            static_of,
+            known.provider,
+            verifies,
+            agent,
+            plain=plain,
+            upstream=upstream or self._upstream,
+            is_off=is_off,
         )
+        provider, policy = cache.provider, self.policies.of(*arguments)
+        is_sent = bool(points) and points[-1][0] == request.messages and not route.is_counted
         if keys:
             # What was refused, or often enough, has no reasoning; what a door retries may have been sent raw.
             is_bare = door.was_refused or known.refusals >= MOST_REFUSALS
             noted = [] if is_bare else zip(points, known.views, strict=True)
             request.judge_by([(end, [*views]) for (end, _), views in noted if views or door.retries])
-        whose_window = {**self._options, "provider": provider} if cache.is_found else self._options
-        limited = in_tokens(whose_window, model, is_request=True)
-        policy = self._policies.of(provider, static, agent, route.provider, is_off, limited)
         asked: AskedSummary | None = None
         is_new = False
         if self._summaries is None or is_off:

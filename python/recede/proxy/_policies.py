@@ -9,7 +9,7 @@ from recede import _engine
 from recede._agents import Agent, texts_of
 from recede.providers import Provider
 from recede.reduction._policy import own_policy
-from recede.reduction._share import unlimited
+from recede.reduction._share import in_tokens, unlimited
 
 _MOST_POLICIES = 256
 
@@ -33,13 +33,15 @@ class Policies:
         agent: Agent | None = None,
         whose: str | None = None,
         is_off: bool = False,
-        limited: Mapping[str, Any] | None = None,
+        model: str | None = None,
+        is_found: bool = True,
     ) -> Any:
         """Compile the policy for a provider. It knows the texts of the agent, or of all that use the path `whose`.
 
-        `limited` are the options with a limit in tokens; without it a share of a window is left out.
+        A share of a window is one of the window of `model` at the provider, if that `is_found`; else it is left out.
         """
-        limited = unlimited(self._options) if limited is None else limited
+        own = {**self._options, "provider": provider} if is_found else self._options
+        limited = unlimited(self._options) if whose is None else in_tokens(own, model, is_request=True)
         key = provider, static, agent.title if agent else whose, is_off, limited.get("max_input_tokens")
         if key not in self._compiled:
             if len(self._compiled) > _MOST_POLICIES:

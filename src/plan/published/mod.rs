@@ -27,10 +27,10 @@ impl Planner<'_> {
     }
 
     /// Replays a session: each request is truncated, or sends the view of its state.
-    pub(super) fn replay_goal(self, requests: &[usize]) -> Replayed {
+    pub(super) fn replay_goal(self, requests: &[usize], replayed: Replayed) -> Replayed {
         match self.policy.goal {
-            Goal::Truncate => self.replay_truncated(requests),
-            _ => self.replay(requests),
+            Goal::Truncate => self.replay_truncated(requests, replayed),
+            _ => self.replay(requests, replayed),
         }
     }
 

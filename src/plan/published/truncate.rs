@@ -32,10 +32,9 @@ impl Planner<'_> {
     }
 
     /// Replays a session of which each request is truncated.
-    pub(super) fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
+    pub(super) fn replay_truncated(mut self, requests: &[usize], mut replayed: Replayed) -> Replayed {
         let (mut landmarks, mut window) = (Landmarks::default(), Window::default());
         let mut before = Layout::default();
-        let mut replayed = Replayed::of(self.outline);
         for end in requests.iter().copied() {
             check();
             self.end = end;
