@@ -45,7 +45,7 @@ def claude_log(
         content = [{"type": "text", "text": "w" * said}, *tool_use(str(step), name="Bash")["content"]]
         message = {"id": f"{name}{step}", "role": "assistant", "content": content, "model": model}
         message["usage"] = {**usage, "output_tokens": 10 + said // 4}
-        at = f"2026-11-02T{10 + step // 60}:{step % 60:02}:00Z"
+        at = f"2026-11-02T{10 + step // 60}:{step % 60:02}:{sum(map(ord, name)) % 60:02}Z"
         records += [claude("assistant", message, timestamp=at)]
         records += [claude("user", user([tool_result(str(step), f"{step} " + "r" * chars)]))]
         sent, before = sent + (chars + said) // 4, sent
