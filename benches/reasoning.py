@@ -8,6 +8,7 @@ table of docs/caching.md.
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from figures import NOT_HERE
 import recede
 from claims import FULL, Claim, Plan, Section
 from formatting import markdown
+from recede.costs import Quotation, misses
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from caching_provider import CachingProvider
@@ -44,6 +46,8 @@ class Sums(NamedTuple):
     Attributes:
         made: blocks of reasoning that precede each.
         sent: those that it sends.
+        dropped: those that it sends and the provider drops.
+        quoting: requests whose answer quotes a result that they no longer show.
     """
 
     requests: int = 0
@@ -53,6 +57,8 @@ class Sums(NamedTuple):
     made_in_round: int = 0
     sent_in_round: int = 0
     cost: float = 0.0
+    dropped: int = 0
+    quoting: int = 0
 
 
 def ways(model: str) -> dict[str, View]:
@@ -112,25 +118,47 @@ def played(turns: list[tuple[Body, Body]], model: str, view: View) -> Sums:
     system = [{"type": "text", "text": "s" * SYSTEM_CHARS, **MARK}]
     fixed = {"model": model, "max_tokens": 9_000, "thinking": {"type": "adaptive"}, "system": system}
     history: list[Body] = [{"role": "user", "content": [{"type": "text", "text": "Look at the repository."}]}]
-    sums, began = Sums(), 0
+    sums, began, quoted = Sums(), 0, quotations(history, turns)
     for number, (answer, after) in enumerate(turns):
         body = view({**fixed, "messages": _marked(history)})
         is_refused = anthropic.take(body, NEW).fault is not None
         if is_refused:
             body = {**body, "messages": [_unsigned(message) for message in body["messages"]]}
-            assert (fault := anthropic.take(body, NEW).fault) is None, fault
+        taken = anthropic.take(body, NEW)
+        assert taken.fault is None, taken.fault
         usage = cache.count(body)
         cost = usage["cache_read_input_tokens"] * facts.read + usage["cache_creation_input_tokens"] * facts.write
         places = [place for place, one in enumerate(body["messages"]) if _is_signed(one)]
         in_round = sum(place >= began for place in places)
         made_in_round = sum(place >= began for place, one in enumerate(history) if one["role"] == "assistant")
-        more = (1, is_refused, number, len(places), made_in_round, in_round, cost + usage["input_tokens"])
+        dropped = sum(one["type"] == "thinking_dropped" for one in taken.dropped)
+        shown = _texts(body["messages"]) if number in quoted else []
+        quoting = any(one.text not in shown[one.result] for one in quoted.get(number, ()))
+        cost += usage["input_tokens"]
+        more = (1, is_refused, number, len(places), made_in_round, in_round, cost, dropped, quoting)
         sums = Sums(*map(sum, zip(sums, more, strict=True)))
         thought = {"type": "thinking", "thinking": f"{number} ".ljust(THINKING_CHARS, "t")}
         signed = anthropic.answered(body, [thought, *answer["content"]], NEW)
         history = [*history, {"role": "assistant", "content": signed}, after]
         began = began if _results(after) else len(history) - 1
     return sums
+
+
+def quotations(begun: list[Body], turns: list[tuple[Body, Body]]) -> dict[int, list[Quotation]]:
+    """By request what its answer quotes from results that it would show, were nothing masked or cut."""
+    history = [*begun, *(message for turn in turns for message in turn)]
+    texts, quoted = _texts(history), defaultdict[int, list[Quotation]](list)
+    for one in misses(history).quoted:
+        if one.text in texts[one.result]:  # others have numbers of lines between their words
+            quoted[one.request].append(one)
+    return quoted
+
+
+def _texts(messages: list[Body]) -> list[str]:
+    """The texts of all results, in order, with one space where there are more."""
+    results = (block for message in messages for block in message["content"] if block["type"] == "tool_result")
+    pieces = (_content({"content": one["content"]}) for one in results)
+    return [" ".join(" ".join(str(piece.get("text", "")) for piece in of_one).split()) for of_one in pieces]
 
 
 def _is_signed(message: Body) -> bool:
@@ -155,7 +183,8 @@ def reasoning(_: Plan) -> Section:
     claims = []
     for model, name, sums, raw in measured():
         figure = f"{sums.refused} of {sums.requests} refused, {_share(sums.sent, sums.made)} of the reasoning sent, "
-        figure += f"{_share(sums.sent_in_round, sums.made_in_round)} in the open round, {sums.cost / raw:.2f} of raw"
+        figure += f"{_share(sums.sent_in_round, sums.made_in_round)} in the open round, {sums.dropped} blocks dropped, "
+        figure += f"{sums.cost / raw:.2f} of raw, {sums.quoting / sums.requests:.1%} quote what is gone"
         is_met = name == "masks, all reasoning sent" or not sums.refused
         claims.append(Claim("14", f"{model}: {name}", figure, "none refused", is_met))
     return Section(claims, "")
@@ -183,8 +212,10 @@ def table() -> str:
     rows = []
     for model, name, sums, raw in measured():
         shares = [_share(sums.sent, sums.made), _share(sums.sent_in_round, sums.made_in_round)]
-        rows.append([model, name, f"{sums.refused} of {sums.requests}", *shares, f"{sums.cost / raw:.2f}"])
-    return markdown(["model", "sent", "refused", "reasoning sent", "in the open round", "of raw"], rows)
+        refused, quoting = f"{sums.refused} of {sums.requests}", f"{sums.quoting / sums.requests:.1%}"
+        rows.append([model, name, refused, *shares, f"{sums.cost / raw:.2f}", quoting])
+    names = ["model", "sent", "refused", "reasoning sent", "in the open round", "of raw", "quoting"]
+    return markdown(names, rows)
 
 
 if __name__ == "__main__":
