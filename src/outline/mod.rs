@@ -339,6 +339,12 @@ impl Outline {
         shape.is_plain() && (item == ItemType::Unknown || (item == ItemType::Other && role == Role::Other))
     }
 
+    /// The first of so many messages that is one of the system behind another one.
+    pub(crate) fn system_inside(&self, end: usize) -> Option<usize> {
+        let is_system = |message: &usize| self.messages[*message].role == Role::System;
+        (0..end).skip_while(is_system).find(is_system)
+    }
+
     /// Whether a message has words or a picture of the user beside results.
     pub(crate) fn has_words_beside(&self, message: usize) -> bool {
         let Message { role, besides, .. } = self.messages[message];

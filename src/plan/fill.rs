@@ -43,6 +43,8 @@ pub(super) struct Filling<'a> {
     landmarks: Landmarks,
     /// Roles must alternate in its views.
     alternates: bool,
+    /// The first system message inside of the view.
+    system_inside: Option<usize>,
     /// The messages after the last answer, which no request has shown.
     first_unseen: usize,
 }
@@ -67,7 +69,7 @@ pub(super) struct Kept {
 impl State {
     /// Hides messages of a view that does not fit, even after this step; None if nothing helps.
     pub(super) fn hide(&self, context: PlanContext, end: usize, max: usize, exhausted: Step) -> Option<Step> {
-        let mut filling = Filling::of(self, context, end, max, &exhausted, context.outline.alternates_roles())?;
+        let mut filling = Filling::of(self, context, end, max, &exhausted, true)?;
         if self.unseen_cost(context, end, &exhausted) > max {
             // It is sent whole, the task and a summary too, and all else gives way.
             let is_seen = |message: usize| message < filling.first_unseen;
@@ -109,7 +111,7 @@ impl<'a> Filling<'a> {
         end: usize,
         max: usize,
         step: &Step,
-        alternates: bool,
+        is_own: bool,
     ) -> Option<Self> {
         let filled = context.policy.limit.fill?;
         let PlanContext { outline, source, turns, .. } = context;
@@ -127,8 +129,9 @@ impl<'a> Filling<'a> {
             forms: state.forms(step),
             task: vec![],
             earlier,
+            alternates: is_own && outline.alternates_roles(),
+            system_inside: outline.system_inside(end).filter(|_| is_own),
             landmarks,
-            alternates,
             first_unseen: first_unseen(outline, end),
         };
         filling.task = task.map(|message| (message, filling.size(once(message)))).collect();
@@ -199,9 +202,9 @@ impl<'a> Filling<'a> {
     }
 
     fn keeping(&self) -> Keeping<'_> {
-        let Filling { context, end, landmarks, state, alternates, .. } = self;
+        let Filling { context, end, landmarks, state, alternates, system_inside, .. } = self;
         let (context, end, references) = (*context, *end, Some(&state.results.references));
-        Keeping { context, end, landmarks, references, alternates: *alternates }
+        Keeping { context, end, landmarks, references, alternates: *alternates, system_inside: *system_inside }
     }
 
     /// The unit of a message.

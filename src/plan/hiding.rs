@@ -54,7 +54,8 @@ impl State {
         }
         let landmarks = Landmarks::of(context.outline, self.gone.hidden.shown(0..end));
         let (landmarks, references) = (&landmarks, Some(&self.results.references));
-        let keeping = Keeping { context, end, landmarks, references, alternates: false };
+        let system_inside = context.outline.system_inside(end);
+        let keeping = Keeping { context, end, landmarks, references, alternates: false, system_inside };
         let later = self.gone.hidden.shown(compacted..end).chain(keeping.open_calls());
         let kept = keeping.keep_set(later, |message| !self.gone.hidden.has(message));
         let earlier = earlier_summaries(context.outline, context.source, end);

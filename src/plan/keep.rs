@@ -75,11 +75,14 @@ pub(super) struct Keeping<'a> {
     pub references: Option<&'a References>,
     /// A message of the user stays with the answer before it: else two of the user would be in a row.
     pub alternates: bool,
+    /// One behind this message with the results before it: else a system message would be right before it.
+    pub system_inside: Option<usize>,
 }
 
 impl Planner<'_> {
     pub(super) fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
-        Keeping { context: self.context(), end: self.end, landmarks, references: None, alternates: false }
+        let (context, end) = (self.context(), self.end);
+        Keeping { context, end, landmarks, references: None, alternates: false, system_inside: None }
     }
 }
 
@@ -108,6 +111,18 @@ impl Keeping<'_> {
             !outline.halves[*half].is_result && pairs.links.other(outline, *half).is_none_or(|other| other >= self.end)
         };
         open.chain(halves.filter(is_open).map(|half| outline.halves[half].message as usize)).collect()
+    }
+
+    /// Whether the user speaks in a message right after results or other words, behind a system message.
+    fn is_behind_system(&self, message: usize) -> bool {
+        let outline = self.context.outline;
+        let is_after = |before: usize| {
+            let before = &outline.messages[before];
+            !before.is_agent_made && before.role != Role::System
+        };
+        self.system_inside.is_some_and(|system| message > system)
+            && outline.is_said_by_user(message)
+            && is_after(message - 1)
     }
 
     /// The closure of these messages.
@@ -148,6 +163,9 @@ impl Keeping<'_> {
             }
             if is_followed(message) {
                 keep.add(message + 1);
+            }
+            if self.is_behind_system(message) {
+                keep.add(message - 1);
             }
             if message > 0 && is_followed(message - 1) {
                 keep.add(message - 1);

@@ -14,7 +14,6 @@ HIDES = (*SUMMARY, *LIMIT)
 
 KNOWN: dict[str, dict[str, Ways]] = {
     "Summaries that can be trusted": {
-        "interrupted turns": LIMIT,
         "Qwen": HIDES,
         "Gemma": HIDES,
         "Ministral": SUMMARY,

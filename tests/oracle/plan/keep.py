@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from oracle.plan.facts import Facts
 from oracle.plan.window import window_start
-from oracle.summary import alternates, earlier_summaries, user_messages
+from oracle.summary import alternates, earlier_summaries, leading_system_messages, user_messages
 
 _Bonds = Mapping[int, list[int]]
 Ties = Collection[set[int]]
@@ -112,6 +112,11 @@ def _bonds(facts: Facts, ties: Ties, end: int) -> _Bonds:
         if is_strict and one.is_agent_made and other.role == "user":
             together.append((one.index, other.index))
     together += [(one, other) for tied in ties for one in tied for other in tied if one < other]
+    systems = [one.index for one in messages[leading_system_messages(facts.outline) :] if one.is_system]
+    inside = min(systems, default=end) if facts.policy.is_limit else end
+    for one, other in pairwise(messages):
+        if other.is_said and other.index > inside and not one.is_agent_made and not one.is_system:
+            bonds[other.index].append(one.index)
     for this, that in together:
         if this >= end or that >= end:
             continue
