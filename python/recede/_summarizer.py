@@ -26,6 +26,9 @@ Steps = Generator[Step, Any, _T]
 _Bound = Callable[[Sequence[Any], Union[str, None]], Any]
 
 
+ENDED = "two answers in a row were no summaries: this conversation gets none from now on, and is masked alone"
+
+
 class Asking:
     """A summarizer, and what became of its calls.
 
@@ -43,6 +46,8 @@ class Asking:
     def steps(self, items: Callable[[], list[Any]], previous: str | None) -> Steps[tuple[str, None] | bool]:
         """The summary as a core takes it; False if the summarizer has failed, or what it tells of cannot be read.
 
+        True if the answer of a model was not finished or empty: two in a row end the calls for a conversation.
+
         Raises:
             TypeError: the summarizer is async, and the caller is not.
             RuntimeError: the summarizer asks for the view that it is asked for, which would ask it again.
@@ -50,7 +55,7 @@ class Asking:
         running = _running.get()
         if self in running:
             raise RuntimeError("a summarizer must not ask for the view for which it is asked")
-        from recede._question import reading  # lazily: it loads what few need
+        from recede._question import UnfinishedError, reading  # lazily: it loads what few need
 
         token = _running.set((*running, self))
         is_read = reading.set(reading.get() if self._plain is None else self._plain)
@@ -63,10 +68,13 @@ class Asking:
                 if self._is_async:
                     raise TypeError(f"the summarizer is async: {self._instead}") from None
                 error = TypeError("the summarizer is async, and this call is not")
+            was_unfinished, is_unfinished = isinstance(self.error, UnfinishedError), isinstance(error, UnfinishedError)
             self.error = error
             self.failures += 1
             _log.warning("no summary: %s", error, exc_info=error if self.failures == 1 else None)
-            return False
+            if was_unfinished and is_unfinished:
+                _log.warning("%s", ENDED)
+            return is_unfinished
         finally:
             _running.reset(token)
             reading.reset(is_read)

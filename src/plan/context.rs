@@ -33,6 +33,8 @@ pub enum SummaryInput {
     NotAsked,
     /// Failed: plan without stage 2.
     Failed,
+    /// The same, by an answer of a model that was not finished or empty.
+    Unfinished,
     /// The decoded text, and its cost if that is not its characters.
     Given(Vec<u8>, Option<usize>),
     /// The decoded texts that are known, by their keys.

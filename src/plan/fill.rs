@@ -351,7 +351,7 @@ impl<'a> Filling<'a> {
         let place = place.map_or(self.end, |place| *place);
         let summary = if drops && is_asked && share >= LEAST_SUMMARY && helps {
             let compacted = self.state.gone.hidden.compacted;
-            Some(Standing { place, share, request: self.end, compacted, key: 0 })
+            Some(Standing { place, share, request: self.end, compacted, key: 0, is_forced: true })
         } else {
             self.keep_earlier_summaries(&mut kept);
             let standing = standing.filter(|standing| kept.cost.saturating_add(standing.share) as i128 <= self.budget);

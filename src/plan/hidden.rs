@@ -20,6 +20,8 @@ pub(crate) struct Standing {
     pub compacted: usize,
     /// The same for summaries of the same messages, in the same steps.
     pub key: u64,
+    /// Whether a limit needed it.
+    pub is_forced: bool,
 }
 
 /// The share of a summary, if there is one.

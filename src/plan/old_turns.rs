@@ -172,7 +172,7 @@ impl State {
         let mut hiding = Hiding { messages: hidden, cuts, call, is_forced: is_needed, ..Hiding::default() };
         let place = self.gone.hidden.shown(first..end).find(|message| !hiding.has(*message)).unwrap_or(end);
         let place = self.before_systems(context, place, |message| !hiding.has(message));
-        hiding.summary = Some(Standing { place, share, request: end, compacted, key });
+        hiding.summary = Some(Standing { place, share, request: end, compacted, key, is_forced: is_needed });
         // Since all is written again, what is old is masked now.
         let boundary = self.next_boundary(context.policy);
         let masked = self.waiting_before(boundary, |one| !hiding.has(message_of(context.outline, one.result)));

@@ -284,17 +284,20 @@ impl<'a> SummaryWriter<'a> {
 }
 
 /// The end of the first characters of a text. If it has more, that of the last line or sentence in their second half, without the
-/// headings that would end it.
+/// headings that would end it; but never only its first line.
 fn end_of_sentence(text: &[u8], max_chars: usize) -> usize {
     let (end, middle) = (clip(text, max_chars), clip(text, max_chars / 2));
     if end == text.len() {
         return end;
     }
+    let first_line = text.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let is_end = |at: &usize| {
         text[*at] == b'\n' || (text[*at].is_ascii_whitespace() && matches!(text[*at - 1], b'.' | b'!' | b'?'))
     };
-    let mut cut = (middle + 1..=end).rev().find(is_end).unwrap_or(end);
-    while let Some(newline) = text[..cut].iter().rposition(|byte| *byte == b'\n') {
+    let mut cut = (middle.max(first_line) + 1..=end).rev().find(is_end).unwrap_or(end);
+    while let Some(newline) =
+        text[..cut].iter().rposition(|byte| *byte == b'\n').filter(|newline| *newline > first_line)
+    {
         let line = text[newline..cut].trim_ascii();
         let is_heading = line.starts_with(b"#") || line.strip_suffix(b"**").unwrap_or(line).ends_with(b":");
         if !line.is_empty() && !is_heading {

@@ -303,10 +303,10 @@ pub(super) fn check_costs(costs: Option<&Costs>, outline: &Outline) -> PyResult<
 impl<'py> FromPyObject<'_, 'py> for SummaryInput {
     type Error = PyErr;
 
-    /// `False`, or the text of a summary and its cost.
+    /// `False`, `True` if an answer was unfinished, or the text of a summary and its cost.
     fn extract(summary: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if summary.is_instance_of::<PyBool>() {
-            return Ok(SummaryInput::Failed);
+            return Ok(if summary.is_truthy()? { SummaryInput::Unfinished } else { SummaryInput::Failed });
         }
         let (Text(text), cost) = summary.extract()?;
         Ok(SummaryInput::Given(text, cost))

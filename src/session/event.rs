@@ -43,7 +43,7 @@ pub(crate) struct SummaryEvent {
     pub request: usize,
     /// The key of the summary.
     pub key: u64,
-    /// The text, clipped to its share; None if it did not arrive.
+    /// The text, clipped to its share; None if it did not arrive. After a failure it is the built-in one.
     pub text: Option<Vec<u8>>,
     pub attempts: Attempts,
 }
@@ -63,10 +63,12 @@ impl Event {
     pub(crate) fn fields(&self) -> (Vec<u8>, &[u8]) {
         let (numbers, text) = match self {
             Event::Summary(SummaryEvent { request, key, text, attempts }) => {
-                let Attempts { failures, turns, cost } = *attempts;
+                let Attempts { failures, turns, cost, unfinished } = *attempts;
                 let numbers = [*request, usize::from(text.is_some()), failures, turns, cost];
                 let numbers = numbers.map(|number| number as u64);
-                ([&[1, *key][..], &numbers].concat(), text.as_deref().unwrap_or_default())
+                let unfinished = Some(unfinished as u64).filter(|unfinished| *unfinished > 0);
+                let numbers = [1, *key].into_iter().chain(numbers).chain(unfinished);
+                (numbers.collect(), text.as_deref().unwrap_or_default())
             }
             Event::Cold(messages) => (vec![2, *messages as u64], &[][..]),
             Event::Sums(messages, sums) => {
@@ -92,12 +94,19 @@ impl Event {
             return None;
         }
         Some(match numbers[..] {
-            [1, key, request, has_text, failures, turns, cost] => Event::Summary(SummaryEvent {
-                request: small(request)?,
-                key,
-                text: (has_text == 1).then_some(text),
-                attempts: Attempts { failures: small(failures)?, turns: small(turns)?, cost: small(cost)? },
-            }),
+            [1, key, request, has_text, failures, turns, cost, ref unfinished @ ..] if unfinished.len() < 2 => {
+                Event::Summary(SummaryEvent {
+                    request: small(request)?,
+                    key,
+                    text: (has_text == 1).then_some(text),
+                    attempts: Attempts {
+                        failures: small(failures)?,
+                        turns: small(turns)?,
+                        cost: small(cost)?,
+                        unfinished: unfinished.first().map_or(Some(0), |unfinished| small(*unfinished))?,
+                    },
+                })
+            }
             [2, messages] => Event::Cold(small(messages)?),
             [3, messages, ref sums @ ..] => {
                 Event::Sums(small(messages)?, sums.iter().map(|sum| small(*sum)).collect::<Option<_>>()?)

@@ -51,7 +51,14 @@ impl Session {
         self.events.summaries().rev().filter(|event| event.key == key).find_map(|event| event.text.as_ref())
     }
 
-    /// The text of the summary in the current view, or what is needed for it. If it does not arrive, messages are hidden without one.
+    /// Whether the summarizer wrote the text that is known.
+    fn is_told(&self, key: u64) -> bool {
+        let mut events = self.events.summaries().rev();
+        events.find(|event| event.key == key && event.text.is_some()).is_some_and(|event| event.attempts.failures == 0)
+    }
+
+    /// The text of the summary in the current view, or what is needed for it. If it does not arrive, the built-in one stands over a
+    /// limit, until the next one is due; else nothing is hidden.
     pub(super) fn summary_text(&mut self, input: &SummaryInput) -> Result<Option<Update>> {
         let mut input = input;
         loop {
@@ -81,18 +88,25 @@ impl Session {
                     self.happened(Event::Summary(SummaryEvent { text: Some(text), attempts, ..event }));
                 }
                 SummaryInput::NotAsked if may_ask => return Ok(Some(self.ask_summary(standing))),
-                SummaryInput::Failed if may_ask => {
-                    attempts.fail(turns, cost);
-                    self.happened(Event::Summary(SummaryEvent { attempts, ..event }));
-                    self.decide_again(standing.request);
+                SummaryInput::Failed | SummaryInput::Unfinished if may_ask => {
+                    attempts.fail(turns, cost, *input == SummaryInput::Unfinished);
+                    self.go_without(standing, SummaryEvent { attempts, ..event });
                 }
-                _ => {
-                    self.happened(Event::Summary(event));
-                    self.decide_again(standing.request);
-                }
+                _ => self.go_without(standing, event),
             }
             input = &SummaryInput::NotAsked;
         }
+    }
+
+    /// Notes that the summarizer has no text.
+    fn go_without(&mut self, standing: Standing, event: SummaryEvent) {
+        let has_texts = self.log.outline.spans.len() == self.len();
+        if standing.is_forced && has_texts {
+            let text = Some(self.built_in(standing));
+            return self.happened(Event::Summary(SummaryEvent { text, ..event }));
+        }
+        self.happened(Event::Summary(event));
+        self.decide_again(standing.request);
     }
 
     /// Shows this text as the summary of the next view, clipped to its share; or asks for the costs that this needs.
@@ -115,7 +129,7 @@ impl Session {
 
     /// The messages that the summary of the view has to tell of, with the previous text.
     fn ask_summary(&self, standing: Standing) -> Update {
-        let is_known = |key| key != standing.key && self.text_of(key).is_some();
+        let is_known = |key| key != standing.key && self.is_told(key);
         self.with_context(|context| {
             let writer = SummaryWriter::of(context, &self.state, &self.step, standing);
             let (messages, known) = writer.untold(&self.state, &self.step, is_known);

@@ -63,6 +63,7 @@ class Messages:
         self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None
         self.messages: list[bytes] = []
         self.texts: dict[frozenset[int], str] = {}  # of summaries, by what they tell of
+        self.built_in: frozenset[frozenset[int]] = frozenset()  # those of them that the summarizer did not write
         self.failed: tuple[int, ...] = ()  # the requests at which none arrived
         self.retries: tuple[tuple[int, Attempts], ...] = ()  # by the messages before the request
         self.sent: dict[int, Any] = {}  # what each request showed, by its messages
@@ -136,9 +137,9 @@ class Messages:
         if messages < len(self.messages):
             kept = {name: getattr(self, name) for name in ("sums", "needed", "asked_at", "known_moves")}
             texts = {told: text for told, text in self.texts.items() if max(told, default=0) < messages}
-            before = self.states[messages]
+            built_in, before = self.built_in.intersection(texts), self.states[messages]
             vars(self).update(before, states=self.states[:messages], **kept)
-            self.texts = {**self.texts, **texts}
+            self.texts, self.built_in = {**self.texts, **texts}, self.built_in | built_in
             fold = Fold(self.facts)
             for start in self.facts.runs.starts:
                 fold.request(start)
@@ -306,25 +307,32 @@ class Messages:
             retries = self.retries[-1][1] if self.retries else Attempts()
             if retries.may_ask(turns, cost, self.facts.policy.max_cost or 0):
                 if summary is None:
-                    known = [told for told in fold.told if told in self.texts]
+                    known = [told for told in fold.told if told in self.texts and told not in self.built_in]
                     previous = self.texts[known[-1]].partition("\n")[2] if known else None
                     earlier = [index for index in earlier_summaries(outline) if index in made.told]
                     if previous is None and earlier:
                         previous = previous_summary(outline)
                     dropped = made.told.difference(known[-1] if known else (), earlier, range(made.compacted))
                     return SummaryRequest([self.messages[index] for index in sorted(dropped)], previous, "")
-                if summary is not False:
+                if not isinstance(summary, bool):
                     plan = standing(fold, fold.plan(), summary)
                     assert isinstance(plan, Plan)
                     assert plan.summary is not None
                     self.texts = {**self.texts, made.told: plan.summary.text}
+                    self.built_in -= {made.told}
                     self.retries = *self.retries, (made.request, Attempts())
                     return plan
-                retries = retries.failed(turns, cost)
+                retries = retries.failed(turns, cost, is_unfinished=summary)
             self.retries = *self.retries, (made.request, retries)
+            summary = None
+            if made.is_forced:  # the built-in text stands until the next summary is due
+                asked = standing(fold, fold.plan(), None)
+                assert isinstance(asked, SummaryRequest)
+                self.texts = {**self.texts, made.told: asked.built_in}
+                self.built_in |= {made.told}
+                continue
             self.failed = *self.failed, made.request
             self.facts = self._facts()
-            summary = None
 
     def _shown(self) -> dict[int | None, bytes]:
         """What the view shows of each message; of None its summary."""

@@ -48,12 +48,18 @@ def with_first_line(text: str) -> str:
 
 
 def end_of_sentence(text: str, most: int) -> int:
-    """The end of the first characters of a text: of more the last line or sentence, without headings at the end."""
+    """The end of the first characters of a text: of more the last line or sentence, without headings at the end.
+
+    It has more than the first line.
+    """
     if len(text) <= most:
         return len(text)
-    ends = (at for at in range(most, most // 2, -1) if text[at] == "\n" or _ends_sentence(text[at - 1 : at + 1]))
+    first = max(0, text.find("\n"))
+    ends = (
+        at for at in range(most, max(most // 2, first), -1) if text[at] == "\n" or _ends_sentence(text[at - 1 : at + 1])
+    )
     cut = next(ends, most)
-    while (newline := text.rfind("\n", 0, cut)) >= 0:
+    while (newline := text.rfind("\n", 0, cut)) > first:
         line = text[newline:cut].strip(" \t\n\r\f")
         if line and not line.startswith("#") and not line.removesuffix("**").endswith(":"):
             break

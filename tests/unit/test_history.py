@@ -19,6 +19,7 @@ import pytest
 from published import History
 
 import recede
+from recede._question import UnfinishedError
 from support import assistant, call, contents, dumps, handle_of, result, system, tool_result, tool_use, turns, user
 
 SESSION = [system("Be brief."), user("Go."), *turns(40, chars=900)]
@@ -131,8 +132,8 @@ def test_what_is_new_since_a_failure_stays_new_after_messages_are_dropped() -> N
     for _ in range(50):
         history.extend([user("?"), assistant("a" * 200)])
         history.view()
-    # Messages are dropped for every six new ones, of 603 characters: a quarter of the budget is new after twelve.
-    assert asked == [40, 52, 64, 76, 94]
+    # A quarter of the budget is new after ten messages, of 1,005 characters; then eight turns are waited for.
+    assert asked == [40, 50, 60, 70, 86]
 
 
 def test_a_summary_stands_until_the_view_no_longer_fits() -> None:
@@ -735,3 +736,27 @@ def test_what_the_user_says_after_a_late_task_does_not_join_it() -> None:
     turns = [int(text.partition(".")[0]) for text in later]
     assert task == "Find the bug."
     assert turns == [*range(4, 10), *range(turns[6], 40)] and turns[6] > 20
+
+
+@pytest.mark.parametrize(("error", "calls"), [(OSError("no model"), 8), (UnfinishedError("it was cut"), 2)])
+def test_where_a_summary_fails_the_built_in_one_stands(error: Exception, calls: int, tmp_path: Path) -> None:
+    asked: list[tuple[int, str | None]] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append((len(messages), previous))
+        raise error
+
+    store = recede.store.TurnStore(tmp_path / "session.store")
+    history = recede.History(store=store, summarizer=summarizer, max_input_tokens=4_000, keep=4)
+    for number in range(300):
+        said = {**call(str(number)), "content": "I look. " * 60}
+        history.extend([user("Go."), said] if number == 0 else [said])
+        history.append(result(str(number), "a line of the log\n" * 60))
+        view = history.view()
+        assert len(view) == len(history) or any("Conversation summary:\n- o" in str(one["content"]) for one in view)
+    assert len(asked) == calls and all(before is None for _, before in asked), "none was ever told"
+    assert asked == sorted(asked) and asked[-1][0] > asked[0][0], "each is asked for all that is hidden"
+    store.close()
+    with recede.store.TurnStore(tmp_path / "session.store") as store:
+        again = recede.History(store=store, summarizer=summarizer, max_input_tokens=4_000, keep=4)
+        assert again.view() == view and len(asked) == calls

@@ -187,6 +187,21 @@ def test_after_a_failure_it_pauses(said: str | None) -> None:
     assert [after - before - 1 for before, after in pairwise(places)] == [1, 2, 4, 8]
 
 
+@pytest.mark.parametrize(("ways", "calls"), [([True, True], 2), ([True, False], 5), ([False, True], 3)])
+def test_two_unfinished_answers_in_a_row_end_the_calls_for_the_prefix(
+    ways: list[bool], calls: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    own, messages, asked = masker(), session(), 0
+    for end in range(3, len(messages) + 1, 2):
+        done = own.mask("POST", "/v1/messages", KEY, body(messages[:end]))
+        if done.asked is not None:
+            own.give(done.asked, None, unfinished=ways[min(asked, 1)])
+            asked += 1
+    assert asked == calls and caplog.text.count("gets none from now on") == (calls < 5)
+    other = [own.mask("POST", "/v1/messages", KEY, body(session(30, "z")[:end])).asked for end in range(3, 60, 2)]
+    assert any(one is not None for one in other), "another conversation still asks"
+
+
 def test_while_it_is_asked_for_no_other_one_is() -> None:
     messages = session()
     agent = Agent(masker(), late=10_000)

@@ -94,7 +94,8 @@ class Requests:
             answer: Any = False
             if self._asking is not None:
                 answer = yield from self._asking.steps(masked.asked.messages.copy, masked.asked.previous)
-            self._masker.give(masked.asked, answer[0] if answer else None)
+            text = answer[0] if isinstance(answer, tuple) else None
+            self._masker.give(masked.asked, text, unfinished=answer is True)
             masked = self._masker._masked(*given, door=door._replace(waits=False))
         if masked.changed:
             return _with_body(request, masked.body), masked

@@ -382,13 +382,15 @@ class RequestMasker:
             costs[2].update(counted(done.texts, self._options["token_counter"]))
         return done
 
-    def give(self, asked: AskedSummary, text: str | None) -> None:
+    def give(self, asked: AskedSummary, text: str | None, *, unfinished: bool = False) -> None:
         """Take the text of a summary that `mask` has asked for.
 
         Args:
             asked: `MaskedRequest.asked`.
             text: the summary, clipped to 4,000 characters; None, or nothing but white space: there is none, and for
                 the next 1, 2, 4, ..., 64 requests of its conversation no other one is asked for.
+            unfinished: whether a model's answer was cut, refused, empty or no summary. After two of them in a row,
+                conversations that begin with these messages ask for none.
 
         Raises:
             TypeError: it is no text.
@@ -396,7 +398,7 @@ class RequestMasker:
         if text is not None and not isinstance(text, str):
             raise TypeError(f"the text of a summary must be a string, not {type(text).__name__}")
         if self._summaries is not None:
-            self._summaries.give(asked.name, text)
+            self._summaries.give(asked.name, text, unfinished=unfinished)
 
     def close(self) -> None:
         """Close the file of the pauses, if there is one."""

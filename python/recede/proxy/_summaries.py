@@ -18,7 +18,7 @@ from recede._encodable import encodable
 from recede._engine import wait_after
 from recede._errors import StoreError
 from recede._forks import lock_of
-from recede._summarizer import LastUsed
+from recede._summarizer import ENDED, LastUsed
 from recede.proxy._shared_file import SharedFile
 from recede.reduction._policy import SUMMARY_CHARS
 
@@ -26,6 +26,8 @@ _MAX_BYTES = 48 << 20
 _MAX_FILE_BYTES = 64 << 20  # then it is written again
 _OWN_BYTES = 256  # of a summary besides its text
 _RECENT_SECONDS = 60 * 60.0
+_MOST_UNFINISHED = 2  # answers in a row: the same question gets them again, and each is paid
+_NO_END = 1 << 60  # requests
 _TOUCH_SECONDS = 600.0  # after which a use is written down again
 
 At = list[tuple[int, int]]
@@ -45,6 +47,7 @@ class Summary:
             that had no answer.
         seconds: since 1970, of its last use.
         failures: in a row.
+        unfinished: answers of a model, the last failures in a row.
         pause: requests for which no other one is asked for.
     """
 
@@ -55,6 +58,7 @@ class Summary:
     seconds: float = 0.0
     is_asked: bool = False
     failures: int = 0
+    unfinished: int = 0
     pause: int = 0
 
     @property
@@ -167,8 +171,8 @@ class Summaries:
         asked = AskedSummary([messages[place] for place in places], previous if text is None else text, name)
         return done, is_new, asked
 
-    def give(self, of: bytes, text: str | None) -> None:
-        """Take the text of a summary that is wanted; None: there is none."""
+    def give(self, of: bytes, text: str | None, *, unfinished: bool) -> None:
+        """Take the text of a summary that is wanted; None: there is none, perhaps since an answer is unfinished."""
         with self._lock:
             summary = self._known.get(of)
             if summary is None or not summary.is_asked:
@@ -176,7 +180,10 @@ class Summaries:
             summary.is_asked, summary.seconds = False, self._clock()
             if text is None or not text.strip():
                 summary.failures += 1
-                summary.pause = wait_after(summary.failures)
+                summary.unfinished = summary.unfinished + 1 if unfinished else 0
+                summary.pause = _NO_END if summary.unfinished == _MOST_UNFINISHED else wait_after(summary.failures)
+                if summary.pause == _NO_END:
+                    _log.warning("%s", ENDED)
                 return
             self._bytes -= summary.size
             summary.text, summary.failures = encodable(text)[: SUMMARY_CHARS + 1], 0
@@ -206,10 +213,14 @@ class Summaries:
             if (known is not None and not known.failures) or not self._has_room():
                 return None
             failed = [name for name, one in found.items() if one.failures]
-            failures = max((found[name].failures for name in failed), default=0)
+            failures, unfinished = max(
+                ((found[name].failures, found[name].unfinished) for name in failed), default=(0, 0)
+            )
             for name in failed:
                 self._drop(name)
-            self._put(of, Summary(length, key, seconds=self._clock(), is_asked=True, failures=failures))
+            asked = Summary(length, key, seconds=self._clock(), is_asked=True, failures=failures)
+            asked.unfinished = unfinished
+            self._put(of, asked)
         return of
 
     def _put(self, of: bytes, summary: Summary) -> None:

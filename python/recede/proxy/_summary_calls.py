@@ -135,15 +135,16 @@ class SummaryCalls:
             task.cancel()
 
     async def _give(self, *how: Any) -> None:
-        asked, text = how[-1], None
+        asked, text, unfinished = how[-1], None, False
         try:
             text = await self._text(*how)
         except UnfinishedError as error:
+            unfinished = True
             self._say(f"no summary: {error}; requests are masked alone")
         except Exception as error:
             self._say(f"no summary: {type(error).__name__}; requests are masked alone")
         finally:
-            self._masker.give(asked, text)
+            self._masker.give(asked, text, unfinished=unfinished)
 
     async def _text(
         self,

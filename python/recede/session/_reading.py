@@ -216,7 +216,8 @@ class HistoryReader:
         """The exception of the most recent summarizer call; None if it succeeded.
 
         A summary that failed or did not help is retried after 1 new turn, then 2, 4, and so on up to 64, and once new
-        messages take a quarter of the limit. Until then the views are those of `reduce` without a summary.
+        messages take a quarter of the limit. Until then the built-in one stands over the limit. After two unfinished
+        answers of a model in a row none is asked for.
         """
         asking = self._live.callbacks.asking
         return None if asking is None else asking.error

@@ -44,7 +44,8 @@ impl Planner<'_> {
             return Err(masking);
         }
         let place = leading_system_messages(self.outline, self.end);
-        hidden.summary = Some(Standing { place, share: cost, request: self.end, compacted: 0, key: 0 });
+        hidden.summary =
+            Some(Standing { place, share: cost, request: self.end, compacted: 0, key: 0, is_forced: true });
         let plan = self.finish(masking, hidden, Some(writer.summary(text)));
         Ok(Outcome::Plan(Box::new(plan)))
     }

@@ -39,6 +39,7 @@ class Standing(NamedTuple):
     request: int  # messages before the request that made it
     told: frozenset[int]  # what was hidden then
     compacted: int  # of the messages before this one a compaction of the provider told then
+    is_forced: bool = True  # a limit needed it
 
 
 @dataclass(frozen=True)

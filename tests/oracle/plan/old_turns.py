@@ -90,7 +90,7 @@ def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> P
     }
     place = next((index for index in range(min(min(hidden), place), end) if index not in gone), end)
     place = _before_systems(fold, place, gone)
-    standing = Standing(place, share, end, frozenset(gone), before.compacted)
+    standing = Standing(place, share, end, frozenset(gone), before.compacted, is_needed)
     made = replace(before, messages=frozenset(gone), summary=standing)
     return Paying(Hiding(made, fold.cost_hiding(made, masked), is_needed), masked, call)
 
