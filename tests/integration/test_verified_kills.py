@@ -20,6 +20,7 @@ from children import killed
 from planted.anthropic_rows import thinking_turn
 from test_verified_bodies import DOORS, MODEL, OPTIONS, PATH, RULES, TASK, TOOL, Body, Send, Wire
 
+import recede
 from provider_rules import NEW
 from recede.proxy import RequestMasker
 
@@ -127,3 +128,34 @@ def test_conversation_of_a_killed_process_is_never_refused(seed: int, damage: bo
         kept.append(taken(masked(masker, read(log))))
         masker.close()
     assert max(kept) >= (1 if damage else 4) and len(read(log)) > 20, kept
+
+
+def work_on_store(path: Path, pipe: int) -> None:
+    """The same with a `History` and its store, which has the answers, too."""
+    history = stored(recede.store.TurnStore(path))
+    while True:
+        sent = {**AROUND, "messages": history.view()}
+        os.write(pipe, b"%d\n" % len(history))  # here the view is noted, and not answered
+        history.extend(gone_on([], sent, len(history) // 2, "all"))
+
+
+def stored(store: recede.store.TurnStore) -> recede.History:
+    history = recede.History(provider=MODEL, store=store, **OPTIONS)
+    if len(history) == 0:
+        history.append(TASK)
+    if history[-1]["role"] == "assistant":  # its results were not written
+        history.rewind(len(history) - 1)
+    return history
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
+def test_stored_history_of_a_killed_process_is_never_refused(seed: int, tmp_path: Path) -> None:
+    chance, path, kept = random.Random(seed), tmp_path / "history", []
+    for _ in range(12):
+        killed(partial(work_on_store, path), chance.randrange(1, 6), chance.random() * 0.004)
+        with recede.store.TurnStore(path) as store:
+            history = stored(store)
+            kept.append(taken({**AROUND, "messages": history.view()}))
+            length = len(history)
+    assert max(kept) >= 4 and length > 20, kept
