@@ -17,6 +17,9 @@ from transcript_files import BAD, FILES, lines
 import recede
 import recede.cli.commands
 from recede import transcripts
+from recede.cli.played import plays_proxy
+from recede.designs import mask_observations
+from recede.proxy._played import PlayedProxy
 from support import dumps, turns, user
 
 HISTORY = [user("Fix the test."), *turns(40, chars=4_000)]
@@ -213,7 +216,10 @@ def test_every_format_is_played(tmp_path: Path) -> None:
     for one in (one for path in paths for one in transcripts.read_all(path)):
         has_dollars = not recede.costs.session_prices(one).unpriced
         unknown = {} if has_dollars else dict.fromkeys(("cost", "cost_uncached", "summary_cost"))
-        expected.append([{**row, **unknown} for row in costs_as_json(recede.costs.replay_transcript(one).costs)])
+        tools = mask_observations(one.messages, keep_results=0).tools
+        door = PlayedProxy(one) if plays_proxy(None, one.format, tools) else None
+        played = recede.costs.replay_transcript(one, door=door)
+        expected.append([{**row, **unknown} for row in costs_as_json(played.costs)])
     assert [one["policies"] for one in report["histories"]] == expected
     assert [one["requests"] for one in report["histories"]] == [
         one.turns for path in paths for one in transcripts.read_all(path)
