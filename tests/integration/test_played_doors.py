@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+from agent_logs import claude_log
 from shared_data import each_file
 
 import recede
@@ -15,7 +18,7 @@ from recede._agents import AGENTS
 from recede.costs import PolicyReplay, calibrate
 from recede.providers import OF_FORMATS
 from recede.proxy._played import PlayedProxy
-from recede.transcripts import Transcript
+from recede.transcripts import LoggedRequest, Transcript
 from recede.transcripts._places import COMMANDS_OF_FORMATS
 
 PATHS = {
@@ -119,3 +122,17 @@ def test_a_replay_hides_what_a_history_hides_over_the_corpus(path: Path) -> None
             kept.extend(session.messages[len(kept) : turn.messages])
             sent.append((turn.messages, hidden_in(kept.view(), session.messages[: turn.messages])))
         assert list(hidden_by(found)) == sent, f"#{session.index}"
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 40])
+def test_a_replay_changes_its_policy_where_the_proxy_does(first: int) -> None:
+    """A session that goes on with a model of another maker, after so many answers."""
+    session = transcripts.read(claude_log())
+    turns = costs.replay(session.messages, ["raw"]).policies[0].turns
+    models = ["claude-sonnet-4-5"] * first + ["gpt-5.4"] * len(turns)
+    made = (LoggedRequest(turn.messages, model, None, None) for turn, model in zip(turns, models, strict=False))
+    session = replace(session, requests=tuple(made))
+    sent, played = list(asked_of_proxy(session, 3)), list(played_as_proxy(session, 3))
+    assert played == sent and len(sent[-1][1]) > 30
+    [context] = session.each_context()
+    assert len(PlayedProxy(session).periods(context, 12_000).door({"keep": 3}, summarizes=False)) == 1 + (first > 0)
