@@ -75,7 +75,7 @@ def cost(sent: list[History], view_of: View, size: Sizes) -> Cost:
 class ForcedMoves:
     """A door that masks only where a limit forces it to: oldest first, until a part of the limit is free."""
 
-    def __init__(self, messages: History, limit: int, free: float, size: Sizes) -> None:
+    def __init__(self, messages: History, limit: float, free: float, size: Sizes) -> None:
         self.size = size
         self.most, self.target = 4 * limit, 4 * limit * (1 - free)
         self.view = list(messages)
@@ -127,6 +127,8 @@ def played(limit: int, sessions: Iterable[History]) -> Played:
     changes: dict[str, int] = {}
     for messages in sessions:
         sent, size = requests(messages), Sizes()
+        counted = counts_of(messages, None, {len(messages)})[len(messages)]
+        own = limit * recede.count_chars(messages) / counted  # forced moves count characters
         history, moves = recede.History(max_input_tokens=limit), list[Any]()
         masker: Masker[Any] = Masker(max_input_tokens=limit, on_move=moves.append)
         doors: dict[str, View] = {
@@ -134,7 +136,7 @@ def played(limit: int, sessions: Iterable[History]) -> Played:
             "reduce": lambda given: checked(recede.reduce(given, max_input_tokens=limit), limit, given),
             "History": partial(next_view, history),
             "masking": masker.view,
-            **{f"free {free:.0%}": ForcedMoves(messages, limit, free, size) for free in FREE},
+            **{f"free {free:.0%}": ForcedMoves(messages, own, free, size) for free in FREE},
         }
         for name, view_of in doors.items():
             found = cost(sent, view_of, size)
