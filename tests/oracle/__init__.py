@@ -37,6 +37,7 @@ __all__ = [
     "fields",
     "is_unrecognized",
     "mask_observation",
+    "masked_message",
     "reduce",
     "reduce_json",
     "repaired",
@@ -100,6 +101,11 @@ def _warn(history: Any, outline: Outline, policy: Policy) -> None:
 def texts(messages: list[Any], policy: Policy, *, whole: bool = True) -> list[MessageTexts]:
     """What a token counter counts of each message, all of it."""
     return texts_of(Facts(walk(messages), policy, None))
+
+
+def masked_message(message: dict[str, Any], texts: list[tuple[int, str]], drops_reasoning: bool = False) -> Any:
+    """That of the core, which tells adapters and logs whether a message has signed reasoning."""
+    return _core.masked_message(message, texts, drops_reasoning)
 
 
 def check_pairs(history: list[Any] | bytes, surrogates: bool = False) -> list[Finding]:
