@@ -1,5 +1,19 @@
 //! Decoded text: UTF-8 in which a lone surrogate is three bytes; and its form inside a JSON string, with its counts.
 
+/// A half-open range of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    pub start: usize,
+    /// The end: one past the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        &data[self.start..self.end]
+    }
+}
+
 /// A string, without its quotes, and its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {

@@ -12,6 +12,7 @@ from typing import Any
 from local_server import listening
 from provider_rules import fault
 from provider_rules.interactions import signature_of
+from support import SUMMARY
 
 Step = dict[str, Any]
 
@@ -93,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         played.paths.append(self.path)
         if "generateContent" in self.path:  # for a summary
-            said = {"content": {"role": "model", "parts": [{"text": "It went on."}]}, "finishReason": "STOP"}
+            said = {"content": {"role": "model", "parts": [{"text": f"{SUMMARY}It went on."}]}, "finishReason": "STOP"}
             self._send(200, "application/json", json.dumps({"candidates": [said]}).encode())
             return
         if not self.path.partition("?")[0].endswith("/interactions"):

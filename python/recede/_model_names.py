@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from recede._hosts import model_maker
+from recede._usage import IN_ONE_REGION
 
 # Where a model is served from (as in "bedrock:us.anthropic.claude-opus-5"), and what a log writes after its name: a
 # date, a version, a variant, how a router chooses who serves it.
@@ -20,9 +21,6 @@ _GPT = re.compile(r"(?:^|[/.:])gpt-(\d|1\d)(?:\.(\d{1,3}))?(?![\d.])")  # Azure 
 
 # Makers whose names are those of their providers, too.
 _WITH_CACHES = frozenset({"deepseek", "moonshot", "zai", "alibaba", "minimax", "xai", "mistral"})
-
-IN_ONE_REGION = "us"
-"""What the tier of a request ends with that was served in one region alone."""
 
 Version = tuple[int, int]
 

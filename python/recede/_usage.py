@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from recede._model_names import IN_ONE_REGION
-
 _MOST_TOKENS = 1 << 53
 _MOST_NAME_CHARS = 60
 _LEAST_CHARS_PER_TOKEN = 2  # of a prompt and tools: more tokens than that they do not have
 _USUAL_TIERS = frozenset(["auto", "default", "standard"])
+IN_ONE_REGION = "us"
+"""What the tier of a request ends with that was served in one region alone."""
 
 
 class LoggedUsage(NamedTuple):

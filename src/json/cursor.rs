@@ -4,8 +4,8 @@ use super::block::{Scanner, short, short_key};
 use super::needle::Needle;
 use super::strings::Fault;
 use crate::error::Kind;
-use crate::outline::Span;
 use crate::text::Counted;
+use crate::text::Span;
 
 pub const MAX_DEPTH: usize = 1_024;
 

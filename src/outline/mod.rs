@@ -8,6 +8,7 @@ mod write;
 use crate::clip::Clip;
 pub use crate::shape::{Besides, ItemType, NameUse, Role, Shape, ToolKind};
 use crate::shape::{Frame, MessageFacts};
+pub use crate::text::Span;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,20 +16,6 @@ pub(crate) use system::SystemText;
 use texts::RecentNames;
 pub use texts::TextSpan;
 pub(crate) use write::{CALL_CHARS, Texts, opaque_weight, write_message};
-
-/// A half-open range of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Span {
-    pub start: usize,
-    /// The end: one past the last byte.
-    pub end: usize,
-}
-
-impl Span {
-    pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
-        &data[self.start..self.end]
-    }
-}
 
 /// The name of a tool, as an index for [`Outline::name`].
 pub(crate) type Name = Option<u32>;

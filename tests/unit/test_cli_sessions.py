@@ -250,7 +250,7 @@ def claude(*numbers: int, uuid: str) -> bytes:
     """A session of Claude Code with these answers of a model."""
     records: list[dict[str, Any]] = [{"type": "user", "uuid": uuid, "sessionId": uuid, "message": user("Go.")}]
     for number in numbers:
-        answer = {"role": "assistant", "id": f"msg_{number}", "model": "claude-sonnet-4-5", "content": f"{number}"}
+        answer = {"role": "assistant", "id": f"msg_{number}", "model": "claude-sonnet-4-6", "content": f"{number}"}
         usage = {"input_tokens": 1_000_000, "output_tokens": 0}
         record = {"type": "assistant", "uuid": f"{uuid}{number}", "sessionId": uuid, "requestId": f"req_{number}"}
         records.append({**record, "message": {**answer, "usage": usage}})

@@ -255,7 +255,7 @@ def test_how_a_request_was_served_is_read(usage: Any, tier: str | None) -> None:
         ("claude-haiku-5-5", None, 100_000, None, (0.1, 0.01, 0.125, 0.5)),
         ("claude-haiku-5-5", None, 100_001, None, (0.5, 0.05, 0.625, 2.5)),
         ("claude-opus-4-8", None, 0, "fast", (10.0, 1.0, 12.5, 50.0)),
-        ("us.anthropic.claude-opus-4-8-20260528-v1:0", None, 0, "fast", (10.0, 1.0, 12.5, 50.0)),
+        ("global.anthropic.claude-opus-4-8-20260528-v1:0", None, 0, "fast", (10.0, 1.0, 12.5, 50.0)),
         ("anthropic/claude-opus-5-fast", None, 0, None, (10.0, 1.0, 12.5, 50.0)),
         ("claude-opus-4-8", None, 0, None, (5.0, 0.5, 6.25, 25.0)),
         ("openai/gpt-4o-2024-05-13", None, 0, None, (5.0, 5.0, 5.0, 15.0)),

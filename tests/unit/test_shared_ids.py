@@ -190,9 +190,9 @@ def test_results_that_name_their_tool_pair_by_it_under_a_shared_id() -> None:
     assert view[2] is answers[0] and view[3] is not answers[1]
 
 
-def test_one_result_more_than_calls_is_a_further_one() -> None:
+def test_one_result_more_than_calls_takes_the_place_of_the_last() -> None:
     messages = [user("Go."), call("c", "c"), *(result("c", text) for text in ("a", "b", "again")), user("on")]
-    assert recede.repair_pairs(messages) == [*messages[:4], messages[5]]
+    assert recede.repair_pairs(messages) == [*messages[:3], messages[4], messages[5]]
 
 
 def test_a_session_pairs_shared_ids_as_a_list_does() -> None:

@@ -265,7 +265,7 @@ class _Session:
     def _request(self, value: dict[str, Any], message: dict[str, Any], line: int) -> int:
         answer, asked, time = _name(message.get("id")), _name(value.get("requestId")), value.get("timestamp")
         identity = f"{answer}/{asked}" if answer and asked else None
-        content = message.get("content") if isinstance(time, str) else None
+        content = (answer, message.get("content")) if isinstance(time, str) else None
         self.draft.request(message.get("usage"), message.get("model"), time, line, id=identity, content=content)
         return len(self.draft.requests) - 1
 

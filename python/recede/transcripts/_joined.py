@@ -47,8 +47,7 @@ def joined(requests: Iterable[Request], *, with_unpaid: bool = True) -> Iterator
         for message in request.sent[at:]:
             draft.add(message, request.line)
         if with_unpaid or request.usage is not None:
-            content = request.answer or None
-            draft.request(request.usage, request.model, request.time, request.line, content=content)
+            draft.request(request.usage, request.model, request.time, request.line)
         drafts[number], answers[draft] = draft, request
         for name in names[-1:]:
             ends.setdefault(name, []).append(number)
