@@ -40,6 +40,7 @@ __all__ = [
     "repairs",
     "replay",
     "replay_json",
+    "said",
     "said_around",
     "scanners",
     "stored_options",
@@ -56,7 +57,7 @@ _MessageCosts: TypeAlias = tuple[tuple[int, int], list[tuple[int, int]]]
 _Summary: TypeAlias = tuple[str, int | None] | Literal[False]
 _Quotation: TypeAlias = tuple[int, int, str | None, int, str]
 
-Door: TypeAlias = "Policy | list[tuple[Policy, list[int], int]]"
+_Door: TypeAlias = "Policy | list[tuple[Policy, list[int], int]]"
 
 @final
 class Policy:
@@ -219,15 +220,15 @@ def fields(data: bytes, surrogates: bool, names: list[str]) -> Any: ...
 def reduce_column(
     schema: object, array: object, policy: Policy, threads: int, with_views: bool
 ) -> tuple[bytes, list[tuple[str, bytes]], list[tuple[int, Exception]], bytes, bytes]: ...
-def replay(messages: list[Any], doors: list[Door], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]: ...
+def replay(messages: list[Any], doors: list[_Door], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]: ...
 def replay_json(
-    data: bytes, surrogates: bool, doors: list[Door], image_chars: int, cache: Any
+    data: bytes, surrogates: bool, doors: list[_Door], image_chars: int, cache: Any
 ) -> list[list[ReplayedTurn]]: ...
 def quoted(
     data: bytes,
     surrogates: bool,
     all: Policy,
-    doors: list[Door],
+    doors: list[_Door],
     shown: int,
     most_grams: int | None = None,
 ) -> tuple[int, int, int, list[_Quotation], list[list[int]]]: ...

@@ -370,6 +370,8 @@ def test_a_question_for_a_summary_has_the_texts_alone(case: Any) -> None:
 
     turns = [replace(turn, said=turn.said + " I think about it." * 60) for turn in session(45)]
     history, reason = case.history(turns), getattr(case, "reasoned", lambda answer, thought: answer)
+    if "I think about it." not in repr(case.view(case.masking(keep=45), history)):
+        pytest.skip("it stores no words beside calls, so that a summary has nothing to tell")
     history = [reason(one, "secret thoughts") if case.calls([one]) else one for one in history]
     case.view(case.masking(keep=4, provider=FREE, max_overcost=None, summarizer=summarizer), history)
     (text,) = told

@@ -289,9 +289,9 @@ def _session(plan: Plan, history: InputHistory) -> Session:
             log = log._replace(plan=plan.claude_plan)
         prices = log.prices if price.prices is None else log.prices._replace(prices=price.prices, unpriced=())
         how |= {"prices": prices, "with_misses": transcript.has_texts, "pauses": settings.pauses}
-        is_proxy = plays_proxy(plan.asked.door, transcript.format, raw.tools)
-        door = PlayedProxy(transcript) if is_proxy else None
-        replayed = replay_transcript(transcript, policies, door=door, **how)
+        door = plan.asked.door or (None if price.prices is None else "history")  # the proxy has its model's prices
+        is_proxy = plays_proxy(door, transcript.format, raw.tools)
+        replayed = replay_transcript(transcript, policies, door=PlayedProxy(transcript) if is_proxy else None, **how)
     own = price.prices is not None, title, "the proxy" if is_proxy else "recede.History"
     return Session(named(history), history.format, replayed, raw.tools, log, *own)
 

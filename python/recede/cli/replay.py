@@ -65,7 +65,7 @@ _flag = partial(click.option, is_flag=True)
 @click.option(
     "--door",
     type=click.Choice(("proxy", "history")),
-    help="Play what this sends.  [default: the proxy for agents that can be pointed at it, else History]",
+    help="Play what this sends.  [default: the proxy for agents that can be pointed at it; with --price, History]",
 )
 @_flag("--check", help="Hold the raw history, as estimated, against what the logs say: tokens by kind and dollars.")
 @price_option
