@@ -74,7 +74,7 @@ def test_the_tools_of_the_agent_count_towards_the_limit(caplog: pytest.LogCaptur
         return ""
 
     schema: Any = {"type": "object", "properties": {}}
-    for description, said in (("Run a command.", 0), ("long " * 9_000, 1)):
+    for description, said in (("Run a command.", 0), ("long " * 12_000, 1)):
         tool = FunctionTool("run", description, schema, run_tool, strict_json_schema=False)
         masking = RecedeInputFilter(max_input_tokens=10_000)
         config = RunConfig(call_model_input_filter=masking, tracing_disabled=True)
