@@ -98,7 +98,8 @@ class _Messages:
 
     def plain(self, message: ModelMessage) -> dict[str, Any]:
         parts: list[Any] = []
-        for part in message.parts:
+        every: list[Any] = list(message.parts)
+        for part in every:
             if _is_result(part):
                 text = _read(part)[0] if isinstance(part, ToolReturnPart) else str(part.content)
                 parts.append((part.tool_call_id, text))
