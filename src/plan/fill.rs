@@ -23,8 +23,9 @@ const SCALE: i128 = 4_000_000;
 const MOST_FILLED_FOR_TASK: i128 = 500_000;
 /// Minimum characters of the newest message of the task.
 const LEAST_TASK: usize = 220;
-/// Shorter summaries would lose the first line, by which they are recognized.
+/// Shorter summaries would lose the first line, by which they are recognized: in characters or tokens, and in weighed quarters of these.
 const LEAST_SUMMARY: usize = 30;
+const LEAST_WEIGHED_SUMMARY: usize = 90;
 
 /// A history that fills a part of its limit.
 pub(super) struct Filling<'a> {
@@ -349,7 +350,9 @@ impl<'a> Filling<'a> {
         let standing = self.state.gone.hidden.summary;
         let place = kept.messages.range(leading_system_messages(self.context.outline, self.end)..).next();
         let place = place.map_or(self.end, |place| *place);
-        let summary = if drops && is_asked && share >= LEAST_SUMMARY && helps {
+        let is_weighed = self.context.costs.is_some_and(|costs| !costs.are_given());
+        let least = if is_weighed { LEAST_WEIGHED_SUMMARY } else { LEAST_SUMMARY };
+        let summary = if drops && is_asked && share >= least && helps {
             let compacted = self.state.gone.hidden.compacted;
             Some(Standing { place, share, request: self.end, compacted, key: 0, is_forced: true })
         } else {

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _LEAST_TASK = 220
 """Minimum characters of the newest message of the task: a view must not begin with an answer of the model."""
 
-_LEAST_SUMMARY = 30
-"""Shorter summaries would have little more than their first line."""
+_LEAST_SUMMARY, _LEAST_WEIGHED_SUMMARY = 30, 90
+"""Shorter summaries would have little more than their first line: in characters or tokens, in weighed quarters."""
 
 _PARTS = 4_000_000
 """Parts of a budget unit, in which shares are exact; the sum of rounded shares could grow faster than the budget."""
@@ -177,7 +177,8 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
     full = fold.cost_with(changes)
     place = min((index for index in kept if index >= leading_system_messages(here)), default=end)
     summary: Standing | None
-    if drops and end not in facts.failed and share >= _LEAST_SUMMARY and kept_cost + share < full:
+    least = _LEAST_SUMMARY if facts.tokens is None else _LEAST_WEIGHED_SUMMARY
+    if drops and end not in facts.failed and share >= least and kept_cost + share < full:
         summary = Standing(place, share, end, before.messages | (set(shown) - kept), before.compacted)
     else:
         if len(earlier) == end or kept_cost + cost(earlier) <= limit:
