@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from recede._usage import Beside, LoggedUsage, beside_of, tier_of, usage_of
 from recede.transcripts._requests import Compaction, LoggedRequest, path_of, time_of
+
+_T = TypeVar("_T")
 
 
 class Place(NamedTuple):
@@ -212,9 +214,9 @@ def digest(*parts: Any) -> str:
     return blake2b(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace"), digest_size=12).hexdigest()
 
 
-def last_writes(records: Iterable[dict[str, Any]], name_of: Callable[[dict[str, Any]], Any]) -> list[dict[str, Any]]:
+def last_writes(records: Iterable[_T], name_of: Callable[[_T], Any]) -> list[_T]:
     """Each record once, where it was written first, as it was written last."""
-    written: dict[Any, dict[str, Any]] = {}
+    written: dict[Any, _T] = {}
     for number, record in enumerate(records):
         name = name_of(record)
         written[name if isinstance(name, str) and name else number] = record

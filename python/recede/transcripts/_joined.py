@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, digest, fields
+from recede.transcripts._draft import Draft, digest, fields, last_writes
 
 _SAID = ("developer", "system", "user")  # roles of what may be said twice, without being one conversation
 
@@ -20,13 +20,12 @@ class Request(NamedTuple):
     usage: Any = None  # with names that `usage_of` knows
     model: Any = None
     line: int = 0
-    name: Any = None  # of its record: the last write of one counts
+    name: str | None = None  # of its record: the last write of one counts
 
 
-def last_writes(requests: Iterable[Request]) -> list[Request]:
+def by_time(requests: Iterable[Request]) -> list[Request]:
     """The requests by time, each as it was written last."""
-    named = {number if one.name is None else one.name: one for number, one in enumerate(requests)}
-    return sorted(named.values(), key=lambda one: one.time or 0.0)
+    return sorted(last_writes(requests, lambda one: one.name), key=lambda one: one.time or 0.0)
 
 
 def joined(requests: Iterable[Request], *, with_unpaid: bool = True) -> Iterator[Draft]:

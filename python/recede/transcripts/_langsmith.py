@@ -8,7 +8,7 @@ from typing import Any
 
 from recede.transcripts._datasets import find_list
 from recede.transcripts._draft import Draft, at, call, fields, objects, parsed, renamed, result, text
-from recede.transcripts._joined import Request, joined, last_writes
+from recede.transcripts._joined import Request, by_time, joined
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 
@@ -57,7 +57,7 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
         held = longest.get(request.trace)
         if held is None or len(request.sent) > len(held.sent):
             longest[request.trace] = request
-    yield from joined(last_writes(chain(models, (one for one in longest.values() if one.trace not in traces))))
+    yield from joined(by_time(chain(models, (one for one in longest.values() if one.trace not in traces))))
 
 
 def _runs(value: Any) -> list[dict[str, Any]]:

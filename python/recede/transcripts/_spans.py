@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from recede.transcripts._datasets import find_list
 from recede.transcripts._draft import Draft, at, call, fields, kept, objects, parsed, renamed, result, text, texts
-from recede.transcripts._joined import Request, joined, last_writes
+from recede.transcripts._joined import Request, by_time, joined
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 
@@ -81,9 +81,9 @@ def _trace(span: dict[str, Any]) -> Any:
     return _identity(span, "trace_id", "traceId", "context.trace_id")
 
 
-def _name(span: dict[str, Any]) -> Any:
+def _name(span: dict[str, Any]) -> str | None:
     name = _identity(span, "span_id", "spanId", "context.span_id")
-    return None if name is None else (_trace(span), name)
+    return f"{_trace(span)} {name}" if name else None
 
 
 def _identity(span: dict[str, Any], *names: str) -> Any:
@@ -132,7 +132,7 @@ class Convention(NamedTuple):
         """Read one span a line, likewise."""
         spans = ((span, self._said_of(span), line) for value, line in records for span in _spans(value))
         requests = (self.request(span, said, line) for span, said, line in spans if said is not None)
-        return joined(last_writes(requests))
+        return joined(by_time(requests))
 
     def _said_of(self, span: dict[str, Any]) -> dict[str, Any] | None:
         said = fields(_attributes(span).get(self.root))
