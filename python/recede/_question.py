@@ -177,8 +177,15 @@ _FINISHED = frozenset({"end_turn", "stop", "STOP", "completed"})
 _LEAST_CHARS = 200
 _LEAST_HEADINGS = 2
 _REASONING_TOKENS = 6_000  # of an answer, besides its text, at the lowest effort
-OF_CHAT = ("openai", "xai", "mistral")
-"""Makers whose effort is named alike in chat completions."""
+# By the form of a request: the makers whose models name their efforts alike in it, and the fields that have one.
+_EFFORTS: dict[str, tuple[Collection[str], tuple[str, ...]]] = {
+    "anthropic": (("anthropic",), ("output_config", "effort")),
+    "chat": (("openai", "xai", "mistral"), ("reasoning_effort",)),
+    "responses": (("openai", "xai"), ("reasoning", "effort")),
+    "gemini": (("gemini",), ("thinkingConfig", "thinkingLevel")),
+    "genai": (("gemini",), ("thinking_config", "thinking_level")),
+    "interactions": (("gemini",), ("thinking_level",)),
+}
 
 _HEADING = re.compile(r"^(\w[\w ]*):", re.MULTILINE)
 
@@ -202,6 +209,15 @@ def lowest_effort(model: str, makers: Collection[str]) -> str | None:
     """Find the lowest effort of a `model`, if one of these makers has it; None: say nothing of effort."""
     row = model_row(model)
     return row.reasoning.lowest_effort if row is not None and row.provider in makers else None
+
+
+def effort_field(model: str, form: str) -> dict[str, Any]:
+    """Return the field of a request that asks a `model` for its lowest effort; empty if none is known in this form."""
+    makers, names = _EFFORTS[form]
+    found: Any = lowest_effort(model, makers)
+    for name in reversed(names) if found is not None else ():
+        found = {name: found}
+    return found or {}
 
 
 def read_answer(answer: Any) -> tuple[str, Any]:

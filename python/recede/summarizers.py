@@ -12,12 +12,11 @@ from recede import _engine
 from recede._models import model_row
 from recede._objects import plain
 from recede._question import (
-    OF_CHAT,
     PROMPT,
     SUMMARY_TOKENS,
     answer_tokens,
     checked_answer,
-    lowest_effort,
+    effort_field,
     question,
     read_answer,
     room_for_question,
@@ -70,14 +69,13 @@ def anthropic(
         ...     summarizer = recede.summarizers.anthropic(client, "claude-haiku-4-5", timeout=60)
         ...     return recede.designs.HybridContextManager(summarizer)
     """
-    _check(client, model, "anthropic")
-    effort, most = lowest_effort(model, ("anthropic",)), answer_tokens(model, max_tokens)
-    own = {} if effort is None else {"extra_body": {"output_config": {"effort": effort}}}
+    most, told = _asking(client, model, "anthropic", max_tokens, prompt, window_tokens)
+    effort = effort_field(model, "anthropic")
+    own = {"extra_body": effort} if effort else {}
     options = {"model": model, "max_tokens": most, "system": prompt, **own, **request}
-    room = room_for_question(model, most, prompt, window_tokens)
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        return {**options, "messages": [{"role": "user", "content": question(items, previous, room)}]}
+        return {**options, "messages": [{"role": "user", "content": told(items, previous)}]}
 
     return _summarizer(client, client.messages.create, asked, prompt)
 
@@ -111,14 +109,11 @@ def openai(
         >>> def make(client):
         ...     return recede.designs.HybridContextManager(recede.summarizers.openai(client, "gpt-5-mini"))
     """
-    _check(client, model, "openai")
-    effort, most = lowest_effort(model, OF_CHAT), answer_tokens(model, max_tokens)
-    own = {} if effort is None else {"reasoning_effort": effort}
-    options = {"model": model, "max_completion_tokens": most, **own, **request}
-    room = room_for_question(model, most, prompt, window_tokens)
+    most, told = _asking(client, model, "openai", max_tokens, prompt, window_tokens)
+    options = {"model": model, "max_completion_tokens": most, **effort_field(model, "chat"), **request}
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": question(items, previous, room)}]
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": told(items, previous)}]
         return {**options, "messages": messages}
 
     return _summarizer(client, client.chat.completions.create, asked, prompt)
@@ -153,14 +148,12 @@ def gemini(
         >>> def make(client):
         ...     return recede.History(summarizer=recede.summarizers.gemini(client, "gemini-2.5-flash"))
     """
-    _check(client, model, "gemini")
-    effort, most = lowest_effort(model, ("gemini",)), answer_tokens(model, max_tokens)
-    own = {} if effort is None else {"thinking_config": {"thinking_level": effort}}
-    options = {"model": model, "config": {"system_instruction": prompt, "max_output_tokens": most, **own, **config}}
-    room = room_for_question(model, most, prompt, window_tokens)
+    most, told = _asking(client, model, "gemini", max_tokens, prompt, window_tokens)
+    own = {"system_instruction": prompt, "max_output_tokens": most, **effort_field(model, "genai")}
+    options = {"model": model, "config": {**own, **config}}
 
     def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
-        return {**options, "contents": question(items, previous, room)}
+        return {**options, "contents": told(items, previous)}
 
     return _summarizer(client, client.models.generate_content, asked, prompt)
 
@@ -212,6 +205,20 @@ def _check(client: Any, model: Any, maker: str) -> None:
             f"{model!r} is a model of {row.provider}, and the client asks {maker}: give a client of {row.provider} to "
             f"recede.summarizers.{row.provider}"
         )
+
+
+def _asking(
+    client: Any, model: Any, maker: str, text_tokens: int, prompt: str, window_tokens: int | None
+) -> tuple[int, Summarize]:
+    """The tokens that an answer may have, and what the user says in a question that fits the model.
+
+    Raises:
+        TypeError, ValueError: it is a client, or a model, of another company.
+    """
+    _check(client, model, maker)
+    most = answer_tokens(model, text_tokens)
+    room = room_for_question(model, most, prompt, window_tokens)
+    return most, lambda items, previous: question(items, previous, room)
 
 
 def _summarizer(client: Any, create: Any, asked: Any, prompt: str) -> Asks:

@@ -14,13 +14,12 @@ import aiohttp
 from yarl import URL
 
 from recede._question import (
-    OF_CHAT,
     PROMPT,
     SUMMARY_TOKENS,
     UnfinishedError,
     answer_tokens,
     checked_answer,
-    lowest_effort,
+    effort_field,
     question,
     read_answer,
     room_for_question,
@@ -68,31 +67,23 @@ def call_of(path: str, headers: Mapping[str, str], model: str | None, asked: Ask
     if named_in_path:
         name = r"\1" if model is None else urllib.parse.quote(model, safe="").replace("\\", "")
         place = _GENERATE.sub(rf"/models/{name}:generateContent", place)
-        effort = lowest_effort(asks, ("gemini",))
-        thinking = {} if effort is None else {"thinkingConfig": {"thinkingLevel": effort}}
         body = {
             "systemInstruction": {"parts": [{"text": PROMPT}]},
             "contents": [{"role": "user", "parts": [{"text": text}]}],
-            "generationConfig": {"maxOutputTokens": most, **thinking},
+            "generationConfig": {"maxOutputTokens": most, **effort_field(asks, "gemini")},
         }
     elif place.endswith("/interactions"):
-        effort = lowest_effort(asks, ("gemini",))
-        config = {"max_output_tokens": most, **({} if effort is None else {"thinking_level": effort})}
+        config = {"max_output_tokens": most, **effort_field(asks, "interactions")}
         body = {**named, "system_instruction": PROMPT, "input": text, "generation_config": config, "store": False}
     elif "/responses" in place:
         place = place.removesuffix("/compact")
-        effort = lowest_effort(asks, ("openai", "xai"))
         body = {**named, "instructions": PROMPT, "input": [user], "max_output_tokens": most, "store": False}
-        body |= {} if effort is None else {"reasoning": {"effort": effort}}
+        body |= effort_field(asks, "responses")
     elif place.endswith("/chat/completions"):
         told = [{"role": "system", "content": PROMPT}, user]
-        effort = lowest_effort(asks, OF_CHAT)
-        body = {**named, "max_completion_tokens": most, "messages": told}
-        body |= {} if effort is None else {"reasoning_effort": effort}
+        body = {**named, "max_completion_tokens": most, "messages": told, **effort_field(asks, "chat")}
     else:
-        effort = lowest_effort(asks, ("anthropic",))
-        body = {**named, "max_tokens": most, "system": PROMPT, "messages": [user]}
-        body |= {} if effort is None else {"output_config": {"effort": effort}}
+        body = {**named, "max_tokens": most, "system": PROMPT, "messages": [user], **effort_field(asks, "anthropic")}
     key = _KEY.search(query)
     given = {name: headers[name] for name in _SENT_ON if name in headers}
     given |= {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recede"}
